@@ -1,0 +1,110 @@
+/**
+ * `manifest.json`: everything needed to repeat a run and to read its log, secrets excepted. Written when the run starts,
+ * and once more, with `end`, when it is over; a folder whose manifest has no `end` belongs to a run that was killed.
+ */
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { Ms, Tokens } from "../core/units.ts";
+
+/** Version of the run folder's layout. A reader refuses a higher one. */
+export const RUN_FORMAT = 1;
+
+export type Pacing = "recorded" | "jobs" | "closed" | "load";
+
+export interface Manifest {
+  readonly reprise_run: typeof RUN_FORMAT;
+  readonly id: string;
+  /** ISO 8601, UTC. */
+  readonly started_at: string;
+  /** The wall clock at `t0`, Unix ms. The one anchor to the calendar. */
+  readonly t0_wall_ms: Ms;
+  readonly command: "replay" | "bench" | "demo" | "sweep" | "search";
+  readonly label: string | null;
+  readonly version: string;
+  readonly host: {
+    readonly platform: string;
+    readonly node: string;
+    readonly cpus: number;
+    readonly name: string;
+  };
+  /** The resolved options: a run can be repeated from these alone. */
+  readonly options: JsonObject;
+  readonly seeds: Readonly<Record<string, number>>;
+  readonly target: {
+    /** Base URL without credentials, or `in-process`. */
+    readonly url: string;
+    readonly model: string;
+    /** The protocol, by the word users know (`openai`, `openai-chat`, ...). */
+    readonly backend: string;
+    readonly simulated: boolean;
+    /** What the server said of itself (version, model list entry), where it did. */
+    readonly server: JsonObject | null;
+  };
+  readonly plan: PlanFacts;
+  readonly tokenizer: {
+    readonly source: string;
+    readonly name: string;
+    readonly warning: string | null;
+  } | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Written when the run is over. */
+  readonly end: RunEnd | null;
+}
+
+/** What the plan promised: the denominators that the records alone cannot tell. */
+export interface PlanFacts {
+  readonly trace: string | null;
+  /** SHA-256 of the trace's content; tells `compare` that two runs replayed the same. */
+  readonly trace_sha256: string | null;
+  readonly format: string | null;
+  readonly pacing: Pacing;
+  readonly requests: number;
+  readonly jobs: number;
+  /** Last planned offset of `at` releases; `null` where there is none. */
+  readonly span_ms: Ms | null;
+  readonly max_concurrency: number | null;
+  readonly max_concurrent_jobs: number | null;
+  readonly speed: number;
+  readonly think_scale: number;
+  readonly gaps_capped: number;
+  readonly duration_ms: Ms | null;
+  readonly warmup_ms: Ms;
+  readonly optimal_hit_rate: number | null;
+  readonly optimal_cached_tokens: Tokens | null;
+  readonly prompt_tokens: Tokens | null;
+  readonly provenance: Readonly<Record<string, string>>;
+  readonly notes: readonly string[];
+  readonly gpus: number | null;
+}
+
+export interface RunEnd {
+  readonly ended_ms: Ms;
+  readonly interrupted: boolean;
+  readonly not_sent: number;
+  readonly overdue: number;
+  /** What the generator measured of itself. */
+  readonly generator: GeneratorHealth;
+  readonly engine: JsonValue;
+}
+
+export interface GeneratorHealth {
+  readonly loop_stall_p99_ms: Ms | null;
+  readonly loop_stall_max_ms: Ms | null;
+  /** Longest stall while at least one stream was open. */
+  readonly loop_stall_streaming_max_ms: Ms | null;
+  /** CPU of the busiest lane, share of one core. */
+  readonly cpu_share: number | null;
+  readonly loop_utilisation: number | null;
+}
+
+/** One line of `jobs.jsonl`, written before anything is sent: what each job was to be. */
+export interface PlannedJobRecord {
+  readonly job_id: string;
+  /** Turns planned. */
+  readonly turns: number;
+  readonly budget_ms: Ms | null;
+  /** Offset of the first turn where it is released by time; else `null`. */
+  readonly start_ms: Ms | null;
+  /** Critical path of the recorded times, where the trace tells; for relative budgets. */
+  readonly recorded_ms: Ms | null;
+  readonly optimal_hit_rate: number | null;
+}
