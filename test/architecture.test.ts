@@ -87,3 +87,19 @@ describe("architecture", () => {
     ).toEqual([]);
   });
 });
+
+describe("docs/architecture.md", () => {
+  it("shows the table that the code is held to", () => {
+    const page = readFileSync(join(root, "docs/architecture.md"), "utf8");
+    const table = /<!-- layers -->([\s\S]*?)<!-- \/layers -->/.exec(page)?.[1] ?? "";
+    const rows = table
+      .split("\n")
+      .map((line) => line.split("|").map((cell) => cell.trim()))
+      .filter((cells) => /^\d+$/.test(cells[2] ?? ""));
+    const shown = Object.fromEntries(rows.map((cells) => [cells[1], [Number(cells[2]), cells[3]]]));
+    const held = Object.fromEntries(
+      Object.entries(LAYERS).map(([name, { layer, peers }]) => [name, [layer, (peers ?? []).join(", ")]]),
+    );
+    expect(shown).toEqual(held);
+  });
+});
