@@ -20,6 +20,8 @@ export interface Sample {
 export interface ReadOptions {
   /** Count and skip bad rows instead of refusing the file. */
   readonly skipBad: boolean;
+  /** How messages call the file where that is not its path (standard input is spooled to a temporary file). */
+  readonly name?: string;
   /** Format-specific: block size of prefix hashes where the file does not tell. */
   readonly blockTokens?: number;
   /** Format-specific: multiplies raw timestamps to ms where a format lets the user say. */
