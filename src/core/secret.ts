@@ -12,7 +12,13 @@ export class Secrets {
   add(value: string | null | undefined): void {
     if (value === null || value === undefined || value.length < MIN_LENGTH || this.#values.includes(value))
       return;
-    const forms = new Set([value, encodeURIComponent(value), Buffer.from(value).toString("base64")]);
+    const forms = new Set([
+      value,
+      encodeURIComponent(value),
+      Buffer.from(value).toString("base64"),
+      // As it stands inside a JSON string.
+      JSON.stringify(value).slice(1, -1),
+    ]);
     this.#values.push(...forms);
     this.#values.sort((a, b) => b.length - a.length);
   }

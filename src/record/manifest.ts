@@ -74,6 +74,8 @@ export interface PlanFacts {
   readonly provenance: Readonly<Record<string, string>>;
   readonly notes: readonly string[];
   readonly gpus: number | null;
+  /** Warm-up prompts that are also in the measured set; must be 0. `null` or absent: not counted. */
+  readonly warmup_duplicates?: number | null;
 }
 
 export interface RunEnd {
@@ -84,6 +86,8 @@ export interface RunEnd {
   /** What the generator measured of itself. */
   readonly generator: GeneratorHealth;
   readonly engine: JsonValue;
+  /** Why the run is degraded beyond an interruption: a lost worker, records that could not be written. */
+  readonly degraded?: readonly string[];
 }
 
 export interface GeneratorHealth {

@@ -1,0 +1,47 @@
+/** A file that is there whole or not at all. */
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { UserError } from "../core/failure.ts";
+
+/**
+ * Writes `text` beside `path`, syncs it, and renames it over `path`. Synchronous: called a few times a run, never while
+ * requests are in flight. A disk that cannot take it is a {@link UserError}; what was at `path` before stays.
+ */
+export function writeFileAtomic(path: string, text: string): void {
+  const temporary = `${path}.tmp`;
+  try {
+    const file = openSync(temporary, "w");
+    try {
+      const bytes = Buffer.from(text);
+      for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at, bytes.length - at);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw writeError(path, error);
+  }
+}
+
+/** The one-line form of a failed write; errors that are not the file system's pass unchanged. */
+export function writeError(path: string, error: unknown): unknown {
+  const code = (error as NodeJS.ErrnoException).code;
+  const reasons: Record<string, string> = {
+    ENOSPC: "no space left on the disk",
+    EDQUOT: "the disk quota is used up",
+    EACCES: "permission denied",
+    EPERM: "permission denied",
+    EROFS: "the file system is read-only",
+    ENOTDIR: "a part of the path is not a folder",
+    ENAMETOOLONG: "the name is too long",
+    EIO: "the disk reports an error",
+    EFBIG: "the file would be too large",
+  };
+  const reason = code === undefined ? undefined : reasons[code];
+  if (reason === undefined) return error;
+  return new UserError(`${path}: cannot write: ${reason}`, {
+    hint: "choose another folder with --out",
+    cause: error,
+  });
+}

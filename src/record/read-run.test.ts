@@ -1,0 +1,117 @@
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { UserError } from "../core/failure.ts";
+import { secrets } from "../core/secret.ts";
+import { readJobs, writeJobs } from "./jobs-file.ts";
+import { endManifest, writeManifest } from "./manifest-file.ts";
+import type { Manifest, PlannedJobRecord } from "./manifest.ts";
+import { readRun } from "./read-run.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "reprise-run-"));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const manifest: Manifest = {
+  reprise_run: 1,
+  id: "run",
+  started_at: "2026-01-31T23:59:59.000Z",
+  t0_wall_ms: 1,
+  command: "replay",
+  label: null,
+  version: "0.1.0",
+  host: { platform: "linux", node: "v20", cpus: 2, name: "h" },
+  options: { header: ["X-Key=sk-SECRETVALUE"] },
+  seeds: { arrivals: 1 },
+  target: { url: "http://h", model: "m", backend: "openai", simulated: false, server: null },
+  plan: {
+    trace: "t",
+    trace_sha256: null,
+    format: "reprise",
+    pacing: "jobs",
+    requests: 2,
+    jobs: 1,
+    span_ms: 0,
+    max_concurrency: null,
+    max_concurrent_jobs: null,
+    speed: 1,
+    think_scale: 1,
+    gaps_capped: 0,
+    duration_ms: null,
+    warmup_ms: 0,
+    optimal_hit_rate: null,
+    optimal_cached_tokens: null,
+    prompt_tokens: null,
+    provenance: {},
+    notes: [],
+    gpus: null,
+  },
+  tokenizer: null,
+  metadata: {},
+  end: null,
+};
+
+it("writes a manifest, then its end, with secrets out", async () => {
+  secrets.add("sk-SECRETVALUE");
+  writeManifest(folder, manifest);
+  expect(readFileSync(join(folder, "manifest.json"), "utf8")).not.toContain("SECRETVALUE");
+  expect((await readRun(folder)).partial).toBe(true);
+  endManifest(folder, manifest, {
+    ended_ms: 10,
+    interrupted: true,
+    not_sent: 1,
+    overdue: 0,
+    generator: {
+      loop_stall_p99_ms: null,
+      loop_stall_max_ms: 3,
+      loop_stall_streaming_max_ms: null,
+      cpu_share: null,
+      loop_utilisation: null,
+    },
+    engine: null,
+  });
+  const run = await readRun(join(folder, "manifest.json"));
+  expect(run.folder).toBe(folder);
+  expect(run.partial).toBe(false);
+  expect(run.manifest.end?.interrupted).toBe(true);
+  expect(run.manifest.plan).toEqual(manifest.plan);
+  expect(readdirSync(folder)).toEqual(["manifest.json"]);
+  expect(run.calibration()).toBeNull();
+});
+
+it.each([
+  ["newer version", JSON.stringify({ ...manifest, reprise_run: 2 }), /newer version/],
+  ["no version", JSON.stringify({ ...manifest, reprise_run: "x" }), /reprise_run/],
+  ["no plan", JSON.stringify({ ...manifest, plan: undefined }), /plan/],
+  ["half a file", JSON.stringify(manifest).slice(0, 90), /not JSON/],
+])("refuses a manifest: %s", async (_name, text, message) => {
+  writeFileSync(join(folder, "manifest.json"), text);
+  await expect(readRun(folder)).rejects.toThrow(UserError);
+  await expect(readRun(folder)).rejects.toThrow(message);
+});
+
+it("says what a folder without a manifest is", async () => {
+  await expect(readRun(folder)).rejects.toThrow(/not a run folder/);
+  await expect(readRun(join(folder, "nowhere"))).rejects.toThrow(/not a run folder/);
+});
+
+it("writes and reads jobs", async () => {
+  const jobs: PlannedJobRecord[] = Array.from({ length: 2500 }, (_, i) => ({
+    job_id: `j${i}`,
+    turns: i,
+    budget_ms: i % 2 === 0 ? 1000 : null,
+    start_ms: i,
+    recorded_ms: null,
+    optimal_hit_rate: 0.5,
+  }));
+  writeJobs(folder, jobs);
+  const read: PlannedJobRecord[] = [];
+  for await (const batch of readJobs(folder)) read.push(...batch);
+  expect(read).toEqual(jobs);
+  expect(() => writeJobs(folder, jobs)).toThrow();
+});
