@@ -1,0 +1,72 @@
+/** A trace becomes a plan: the transforms in their order, then one release rule for each request. Pure. */
+import { createRng } from "../core/random.ts";
+import { buildPlan } from "./build-plan.ts";
+import { checkPlanOptions, DEFAULT_PLAN_OPTIONS, type PlanOptions } from "./plan-options.ts";
+import { choosePacing } from "./choose-pacing.ts";
+import type { Plan } from "./plan.ts";
+import type { ResolvedJob } from "./resolved-job.ts";
+import { copyJobs } from "./transforms/copy-jobs.ts";
+import { limitJobs, limitRequests } from "./transforms/limit.ts";
+import { overrideLengths } from "./transforms/override-lengths.ts";
+import { scaleArrivals } from "./transforms/scale-arrivals.ts";
+import { capIdleGaps, scaleThink } from "./transforms/scale-think.ts";
+import { setArrivals } from "./transforms/set-arrivals.ts";
+import { shiftToZero } from "./transforms/shift-to-zero.ts";
+import { quantisationNote, spreadArrivals } from "./transforms/spread-arrivals.ts";
+import { staggerStarts } from "./transforms/stagger-starts.ts";
+import { type Transformed, workloadOf } from "./workload.ts";
+import { UserError } from "../core/failure.ts";
+
+/**
+ * Order: first arrival to 0, spread, speed, idle gaps, the arrival step, the limits, lengths, copies, think times.
+ * Options left out are {@link DEFAULT_PLAN_OPTIONS}; contradictions are `UserError`s.
+ */
+export function planTrace(jobs: readonly ResolvedJob[], given: Partial<PlanOptions> = {}): Plan {
+  const options: PlanOptions = { ...DEFAULT_PLAN_OPTIONS, ...given };
+  checkPlanOptions(options);
+  if (!jobs.some((job) => job.turns.length > 0)) throw new UserError("the trace holds no request");
+  const notes: string[] = [];
+  let work = workloadOf(jobs.filter((job) => job.turns.length > 0));
+  const apply = (result: Transformed): void => {
+    work = result.jobs;
+    notes.push(...result.notes);
+  };
+
+  const { pacing, notes: pacingNotes } = choosePacing(work, options);
+  notes.push(...pacingNotes);
+  const closed = pacing === "closed";
+  // Arrivals of a closed run order its jobs, no more; what they look like need not be said.
+  if (closed) work = shiftToZero(work).jobs;
+  else apply(shiftToZero(work));
+  let capped = 0;
+  if (!closed) {
+    if (options.spread) apply(spreadArrivals(work));
+    else notes.push(...[quantisationNote(work)].filter((note) => note !== null));
+    apply(scaleArrivals(work, options.speed));
+    if (pacing === "recorded") {
+      const gaps = capIdleGaps(work, options.max_gap_ms, options.speed);
+      apply(gaps);
+      capped += gaps.capped;
+    }
+    const rng = createRng(options.arrival_seed).fork("arrivals");
+    apply(setArrivals(work, pacing === "recorded" ? "entry" : "job", options, rng));
+  } else if (options.spread) {
+    throw new UserError("--spread needs arrivals by time, which --pacing closed does not use");
+  }
+  apply(limitJobs(work, options.max_jobs));
+  apply(limitRequests(work, options.max_requests));
+  apply(overrideLengths(work, options.input_tokens, options.output_tokens));
+  const slots = options.max_concurrency ?? 1;
+  if (closed) {
+    apply(copyJobs(work, options.copies, options.share_copies));
+    const rng = createRng(options.seed).fork("stagger");
+    apply(staggerStarts(work, slots, options.stagger_ms, options.stagger_jitter_ms, rng));
+    notes.push(`${slots} ${slots === 1 ? "job" : "jobs"} at a time`);
+  }
+  if (pacing !== "recorded") {
+    const think = scaleThink(work, options.think_scale, options.max_gap_ms);
+    apply(think);
+    capped += think.capped;
+  }
+  return buildPlan(work, pacing, options, { notes, gaps_capped: capped });
+}

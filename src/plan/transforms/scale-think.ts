@@ -1,0 +1,80 @@
+import type { Ms } from "../../core/units.ts";
+import type { Transformed, WorkJob, Workload } from "../workload.ts";
+
+export interface ScaledThink extends Transformed {
+  /** Gaps that `max_gap_ms` shortened. */
+  readonly capped: number;
+}
+
+/**
+ * Think and tool times of a dependency-preserving replay: scaled (`--think-scale`), then capped (`--max-gap`). An
+ * unknown one is 0, a negative one (the agent did not wait) is 0; both are counted.
+ */
+export function scaleThink(jobs: Workload, scale: number, maxGap: Ms | null): ScaledThink {
+  let capped = 0;
+  let unknown = 0;
+  let negative = 0;
+  let children = 0;
+  const scaled = jobs.map((job) => ({
+    ...job,
+    turns: job.turns.map((turn) => {
+      if (turn.parents.length === 0) return turn;
+      children++;
+      if (turn.think_ms === null) unknown++;
+      else if (turn.think_ms < 0) negative++;
+      let think = Math.max(turn.think_ms ?? 0, 0) * scale;
+      if (maxGap !== null && think > maxGap) {
+        think = maxGap;
+        capped++;
+      }
+      return { ...turn, think_ms: think };
+    }),
+  }));
+  const notes: string[] = [];
+  if (unknown > 0)
+    notes.push(`think time of ${unknown} of ${children} later turns is unknown and taken as 0`);
+  if (negative > 0) notes.push(`${negative} negative think times are taken as 0`);
+  if (scale !== 1) notes.push(`think and tool times scaled by ${scale}`);
+  if (maxGap !== null) notes.push(`${capped} of ${children} think times capped at ${maxGap} ms`);
+  return { jobs: scaled, notes, capped };
+}
+
+/**
+ * `--max-gap` where every turn has its recorded time: an idle stretch inside a job (from the latest recorded end, or
+ * arrival, to the next arrival) longer than the cap is shortened, and what follows in that job moves forward.
+ * `speed` is what the offsets were divided by.
+ */
+export function capIdleGaps(jobs: Workload, maxGap: Ms | null, speed: number): ScaledThink {
+  if (maxGap === null) return { jobs, notes: [], capped: 0 };
+  let capped = 0;
+  const shortened = jobs.map((job) => {
+    const result = capJob(job, maxGap, speed);
+    capped += result.capped;
+    return result.job;
+  });
+  return { jobs: shortened, notes: [`${capped} idle gaps inside jobs capped at ${maxGap} ms`], capped };
+}
+
+function capJob(job: WorkJob, maxGap: Ms, speed: number): { job: WorkJob; capped: number } {
+  const order = job.turns
+    .map((turn, t) => ({ t, offset: turn.offset_ms }))
+    .filter((item): item is { t: number; offset: Ms } => item.offset !== null)
+    .sort((a, b) => a.offset - b.offset || a.t - b.t);
+  const turns = [...job.turns];
+  let capped = 0;
+  let removed = 0;
+  let busyUntil = order[0]?.offset ?? 0;
+  for (const { t, offset } of order) {
+    const turn = turns[t] as WorkJob["turns"][number];
+    const idle = offset - busyUntil;
+    if (idle > maxGap) {
+      removed += idle - maxGap;
+      capped++;
+    }
+    turns[t] = { ...turn, offset_ms: offset - removed };
+    const { recorded, arrival_ms } = turn.request;
+    const service = recorded?.end_ms != null && arrival_ms !== null ? recorded.end_ms - arrival_ms : 0;
+    busyUntil = Math.max(busyUntil, offset + Math.max(service, 0) / speed);
+  }
+  return { job: { ...job, turns }, capped };
+}
