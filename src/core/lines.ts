@@ -77,9 +77,14 @@ async function ungzip(source: Readable): Promise<AsyncIterable<unknown>> {
     else head = Buffer.concat([head, next.value]);
   }
   async function* all(): AsyncGenerator<Buffer> {
-    if (head.length > 0) yield head;
-    if (ended) return;
-    for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value;
+    try {
+      if (head.length > 0) yield head;
+      if (ended) return;
+      for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value;
+    } finally {
+      // A reader that stops early (detection) must not leave the file open.
+      await iterator.return?.();
+    }
   }
   if (head[0] !== 0x1f || head[1] !== 0x8b) return all();
   const gunzip = createGunzip();

@@ -5,7 +5,7 @@ import type { Trace } from "./trace.ts";
 export interface Sample {
   readonly path: string;
   readonly isFolder: boolean;
-  /** The first 256 KiB, decoded, BOM dropped. Empty for a folder. */
+  /** The first 256 KiB, decoded, BOM dropped. Of a folder: of its first file; so are `lines`, `rows`, `document`. */
   readonly head: string;
   /** The first non-blank lines (up to 20, complete ones only unless the file has one line). */
   readonly lines: readonly string[];
@@ -33,12 +33,16 @@ export interface TraceFormat {
   readonly name: string;
   /** One line for the help and the error "no known format". */
   readonly title: string;
+  /** True where `read` takes a folder itself; otherwise a folder is read file by file and merged. */
+  readonly readsFolder?: boolean;
+  /** Keys (or columns) of a row of this format: the nearest guess for an unknown file is the one with most of them. */
+  readonly marks?: readonly string[];
   /**
    * How sure the format is that this is its file: 0 = no; 1 = yes by its own marks; between = by columns it shares with
    * others. The highest wins. Throws never.
    */
   detect(sample: Sample): number;
-  /** Why `detect` said no, for the nearest guess: the first thing that is missing. Optional. */
+  /** Why `detect` said no, for the nearest guess; by default the first of `marks` that is missing. */
   whyNot?(sample: Sample): string;
   /**
    * Reads everything. A bad row is a fault with its line; without `skipBad` the first fault throws a `UserError`

@@ -1,0 +1,112 @@
+/** A folder of files of one format, read file by file and merged into one trace. */
+import { join } from "node:path";
+import type { ReadOptions, TraceFormat } from "./format.ts";
+import type { Origin, Property, Trace, TraceFault } from "./trace.ts";
+import { PROPERTIES } from "./trace.ts";
+import type { Recorded, TraceRequest } from "./trace-request.ts";
+
+/**
+ * Reads `files` of `folder` in order. Where files share request or job ids, all ids are prefixed by their file's name;
+ * block names that are file-wide stay apart by file. Files that know their place in the calendar (`epoch_ms` in the
+ * header) keep their distance in time; others start together.
+ */
+export async function readFolder(
+  folder: string,
+  files: readonly string[],
+  format: TraceFormat,
+  options: ReadOptions,
+): Promise<Trace> {
+  const name = options.name ?? folder;
+  const traces: { file: string; trace: Trace }[] = [];
+  for (const file of files) {
+    const trace = await format.read(join(folder, file), { ...options, name: join(name, file) });
+    traces.push({ file, trace });
+  }
+  const clash = haveClash(traces.map(({ trace }) => trace));
+  const epochs = traces.map(({ trace }) => trace.header?.["epoch_ms"]);
+  const aligned = epochs.every((epoch): epoch is number => typeof epoch === "number");
+  const first = aligned ? Math.min(...(epochs as number[])) : 0;
+  const requests: TraceRequest[] = [];
+  const skipped: Record<string, number> = {};
+  const faults: TraceFault[] = [];
+  const notes = new Set<string>();
+  let [read, used, refused] = [0, 0, 0];
+  traces.forEach(({ file, trace }, at) => {
+    const shift = aligned ? (epochs[at] as number) - first : 0;
+    for (const request of trace.requests) requests.push(move(request, file, clash, shift));
+    read += trace.rows.read;
+    used += trace.rows.used;
+    refused += trace.rows.refused;
+    for (const [kind, rows] of Object.entries(trace.rows.skipped))
+      skipped[kind] = (skipped[kind] ?? 0) + rows;
+    faults.push(...trace.faults);
+    for (const note of trace.notes) notes.add(note);
+  });
+  if (files.length > 1 && !aligned)
+    notes.add(`${files.length} files whose clocks are not related: all start at 0`);
+  return {
+    format: format.name,
+    path: folder,
+    header: aligned ? { epoch_ms: first } : null,
+    requests,
+    rows: { read, used, skipped, refused },
+    faults,
+    provenance: weakest(traces.map(({ trace }) => trace)),
+    notes: [...notes],
+  };
+}
+
+function haveClash(traces: readonly Trace[]): boolean {
+  const ids = new Set<string>();
+  const jobOf = new Map<string, number>();
+  for (const [at, trace] of traces.entries()) {
+    for (const { request_id, job_id } of trace.requests) {
+      if (ids.has(request_id) || (jobOf.get(job_id) ?? at) !== at) return true;
+      ids.add(request_id);
+      jobOf.set(job_id, at);
+    }
+  }
+  return false;
+}
+
+function move(request: TraceRequest, file: string, rename: boolean, shift: number): TraceRequest {
+  const id = (old: string): string => (rename ? `${file}/${old}` : old);
+  const { prompt, recorded } = request;
+  return {
+    ...request,
+    request_id: id(request.request_id),
+    job_id: id(request.job_id),
+    after: request.after?.map(id) ?? null,
+    arrival_ms: later(request.arrival_ms, shift),
+    recorded: recorded === null ? null : moveRecorded(recorded, shift),
+    prompt:
+      prompt.kind === "length" && prompt.hash_ids !== null
+        ? { ...prompt, hash_scope: prompt.hash_scope === null ? file : `${file}/${prompt.hash_scope}` }
+        : prompt,
+  };
+}
+
+/** The same measurements, `shift` ms later. */
+function moveRecorded(recorded: Recorded, shift: number): Recorded {
+  return {
+    ...recorded,
+    sent_ms: later(recorded.sent_ms, shift),
+    first_token_ms: later(recorded.first_token_ms, shift),
+    end_ms: later(recorded.end_ms, shift),
+  };
+}
+
+function later(time: number | null, shift: number): number | null {
+  return time === null ? null : time + shift;
+}
+
+const STRENGTH: Record<Origin, number> = { recorded: 3, inferred: 2, "made up": 1, missing: 0 };
+
+function weakest(traces: readonly Trace[]): Record<Property, Origin> {
+  const result = {} as Record<Property, Origin>;
+  for (const property of PROPERTIES) {
+    const origins = traces.map(({ provenance }) => provenance[property]);
+    result[property] = origins.reduce((a, b) => (STRENGTH[a] <= STRENGTH[b] ? a : b));
+  }
+  return result;
+}

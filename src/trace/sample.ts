@@ -1,0 +1,105 @@
+/** What detection looks at: the start of a file, never its name alone. */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { UserError } from "../core/failure.ts";
+import { readLineBatches, readText } from "../core/lines.ts";
+import { plainText } from "../core/terminal-text.ts";
+import { splitCsvLine } from "./csv-reader.ts";
+import type { Sample } from "./format.ts";
+import { parseLossless } from "./lossless-json.ts";
+import { isBlank } from "./row-reader.ts";
+
+const HEAD_CHARS = 256 * 1024;
+const LINES = 20;
+
+/** Looks at a file (gzip undone) or a folder. An empty or binary file is a {@link UserError}. */
+export async function takeSample(path: string, name: string = path): Promise<Sample> {
+  if (!(await isFolder(path))) return { path, isFolder: false, files: [], ...(await lookAt(path, name)) };
+  const files = await traceFiles(path);
+  const first = files[0];
+  if (first === undefined) throw new UserError(`${plainText(name)}: a folder without trace files`);
+  return { path, isFolder: true, files, ...(await lookAt(join(path, first), join(name, first))) };
+}
+
+export async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** Names of the files of a folder that may be traces, sorted; hidden ones and documentation left out. */
+export async function traceFiles(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  return entries
+    .filter((entry) => !entry.isDirectory() && !entry.name.startsWith("."))
+    .map((entry) => entry.name)
+    .filter((name) => !/(^|\.)(md|txt|ya?ml|py|sh|html|png|svg|license)$/i.test(name))
+    .sort();
+}
+
+async function lookAt(
+  path: string,
+  name: string,
+): Promise<Pick<Sample, "head" | "lines" | "rows" | "document">> {
+  const lines: string[] = [];
+  let chars = 0;
+  let more = false;
+  scan: for await (const batch of readLineBatches(path)) {
+    for (const { text } of batch) {
+      if (isBlank(text)) continue;
+      if (lines.length >= LINES || chars >= HEAD_CHARS) {
+        more = true;
+        break scan;
+      }
+      lines.push(text);
+      chars += text.length;
+    }
+  }
+  if (lines.length === 0) throw new UserError(`${plainText(name)}: the file is empty`);
+  const head = lines.join("\n").slice(0, HEAD_CHARS);
+  if (head.includes("\u0000")) throw new UserError(`${plainText(name)}: a binary file, not a trace`);
+  const rows = lines.map(tryParse);
+  let document: unknown;
+  if (lines.length === 1 && !more) document = rows[0];
+  else if (rows[0] === undefined && /^\s*[{[]/.test(head)) document = tryParse(await readText(path));
+  return { head, lines, rows, document };
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return parseLossless(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The first rows that are JSON objects. */
+export function objectRows(sample: Sample): readonly Readonly<Record<string, unknown>>[] {
+  return sample.rows.filter(
+    (row): row is Readonly<Record<string, unknown>> =>
+      typeof row === "object" && row !== null && !Array.isArray(row),
+  );
+}
+
+/** Share (0–1) of the first rows, as far as they are objects, that pass `test`; 0 without any. */
+export function shareOfRows(
+  sample: Sample,
+  test: (row: Readonly<Record<string, unknown>>) => boolean,
+): number {
+  const rows = objectRows(sample);
+  return rows.length === 0 ? 0 : rows.filter(test).length / rows.length;
+}
+
+/** Whether most of the first rows have all these keys (a few damaged rows do not hide a format). */
+export function mostRowsHave(sample: Sample, ...keys: readonly string[]): boolean {
+  return shareOfRows(sample, (row) => keys.every((key) => key in row)) > 0.5;
+}
+
+/** Column names of a CSV file; empty where the first line starts like JSON. */
+export function csvColumns(sample: Sample): ReadonlySet<string> {
+  const first = sample.lines[0];
+  if (first === undefined || /^\s*[{[]/.test(first)) return new Set();
+  return new Set(splitCsvLine(first).map((name) => name.trim()));
+}
