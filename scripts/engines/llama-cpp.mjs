@@ -79,8 +79,15 @@ function setUp() {
   run("apt-get", [...options, "-qq", "update"]);
   const wanted = run("apt-cache", [
     ...options,
-    ...["depends", "--recurse", "--no-recommends", "--no-suggests", "--no-conflicts", "--no-breaks"],
-    ...["--no-replaces", "--no-enhances", "llama.cpp-tools"],
+    "depends",
+    "--recurse",
+    "--no-recommends",
+    "--no-suggests",
+    "--no-conflicts",
+    "--no-breaks",
+    "--no-replaces",
+    "--no-enhances",
+    "llama.cpp-tools",
   ])
     .split("\n")
     .filter((line) => /^[a-z0-9]/.test(line));
