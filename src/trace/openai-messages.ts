@@ -55,7 +55,7 @@ function convertMessage(raw: JsonObject): JsonObject[] {
     return [toolMessage(raw["call_id"] ?? raw["id"], textOf(raw["output"]))];
   }
   const inner = isObject(raw["kwargs"]) ? raw["kwargs"] : isObject(raw["data"]) ? raw["data"] : raw;
-  const role = ROLES[String(raw["role"] ?? inner["type"] ?? raw["type"] ?? "")] ?? "user";
+  const role = ROLES[scalarText(raw["role"] ?? inner["type"] ?? raw["type"])] ?? "user";
   const split = splitContent(inner["content"] ?? inner["parts"]);
   if (role === "tool" && split.results.length === 0) {
     const id = inner["tool_call_id"] ?? firstOf(inner["tool_call_ids"]) ?? inner["id"];
@@ -88,7 +88,7 @@ function splitContent(content: unknown): Split {
   for (const part of parts) {
     if (typeof part === "string") texts.push(part);
     if (!isObject(part)) continue;
-    const type = String(part["type"] ?? "");
+    const type = scalarText(part["type"]);
     if (type === "tool_use" || type === "tool_call" || type === "function_call" || type === "server_tool_use")
       calls.push(toolCall(part));
     else if (type === "tool_result" || type === "tool_call_response" || type.endsWith("_tool_result"))
@@ -124,7 +124,7 @@ export function textOf(content: unknown): string {
 }
 
 function toolMessage(id: JsonValue | undefined, content: string, name?: JsonValue): JsonObject {
-  const message: JsonObject = { role: "tool", tool_call_id: id == null ? "" : String(id), content };
+  const message: JsonObject = { role: "tool", tool_call_id: scalarText(id), content };
   return typeof name === "string" && name !== "" ? { ...message, name } : message;
 }
 
@@ -149,10 +149,10 @@ export function toolCall(raw: JsonObject): JsonObject {
     fn?.["arguments"] ?? inner["arguments"] ?? inner["input"] ?? inner["args"] ?? inner["action"] ?? {};
   const id = inner["call_id"] ?? inner["id"] ?? inner["tool_call_id"];
   return {
-    id: id == null ? "" : String(id),
+    id: scalarText(id),
     type: "function",
     function: {
-      name: String(name ?? "tool"),
+      name: scalarText(name) || "tool",
       arguments: typeof args === "string" ? args : JSON.stringify(args),
     },
   };
@@ -161,7 +161,7 @@ export function toolCall(raw: JsonObject): JsonObject {
 function dedupe(calls: readonly JsonObject[]): JsonObject[] {
   const seen = new Set<string>();
   return calls.filter((call) => {
-    const id = String(call["id"]);
+    const id = scalarText(call["id"]);
     if (id === "" || !seen.has(id)) {
       seen.add(id);
       return true;
@@ -228,7 +228,12 @@ export function answerText(messages: readonly JsonObject[]): string | null {
 export function toolCallIds(message: JsonObject): string[] {
   const calls = message["tool_calls"];
   if (!Array.isArray(calls)) return [];
-  return calls.filter(isObject).flatMap((call) => (call["id"] ? [String(call["id"])] : []));
+  return calls.filter(isObject).flatMap((call) => (call["id"] ? [scalarText(call["id"])] : []));
+}
+
+/** A string or a number as text; anything else is empty. */
+export function scalarText(value: unknown): string {
+  return typeof value === "string" ? value : typeof value === "number" ? String(value) : "";
 }
 
 export function isObject(value: unknown): value is JsonObject {

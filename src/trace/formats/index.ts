@@ -3,10 +3,12 @@
  * (CONTRIBUTING has the recipe). Order matters only between equal detection scores: the first wins.
  */
 import type { TraceFormat } from "../format.ts";
+import { weka } from "./weka.ts";
 
 export const FORMATS: readonly TraceFormat[] = [
   // arrival traces
   // agent traces
+  weka,
 ];
 
 /** The format of this name, or `undefined`. */
