@@ -2,7 +2,9 @@
  * Instants as logs write them (ISO 8601, Unix s / ms / µs / ns), kept exact: whole milliseconds and the fraction apart,
  * since a double that counts milliseconds from 1970 holds microseconds only roughly.
  */
+import type { JsonObject } from "../core/json.ts";
 import type { Ms } from "../core/units.ts";
+import type { TraceRequest } from "./trace-request.ts";
 
 export interface Instant {
   /** Whole milliseconds since 1970-01-01T00:00Z. */
@@ -78,9 +80,9 @@ export class TimeAxis {
     return instant.epoch_ms - this.#origin + instant.fraction;
   }
 
-  /** The origin as an ISO instant; `null` before the first instant. */
-  originText(): string | null {
-    return this.#origin === null ? null : new Date(this.#origin).toISOString();
+  /** The origin, in ms since 1970; `null` before the first instant. */
+  get origin_ms(): number | null {
+    return this.#origin;
   }
 }
 
@@ -93,4 +95,37 @@ export function gapAfter(start: Ms | null, ends: readonly (Ms | null)[]): Ms | n
     if (end > last) last = end;
   }
   return Math.max(0, start - last);
+}
+
+/** The same requests, later (or earlier) by `shift` ms. */
+function shifted(request: TraceRequest, shift: Ms): TraceRequest {
+  const move = (time: Ms | null): Ms | null => (time === null ? null : time + shift);
+  const { recorded } = request;
+  return {
+    ...request,
+    arrival_ms: move(request.arrival_ms),
+    recorded:
+      recorded === null
+        ? null
+        : {
+            ...recorded,
+            sent_ms: move(recorded.sent_ms),
+            first_token_ms: move(recorded.first_token_ms),
+            end_ms: move(recorded.end_ms),
+          },
+  };
+}
+
+/** Moves the axis' 0 to the first arrival; the header tells when that was (`null` without any time). */
+export function fromFirstArrival(
+  requests: readonly TraceRequest[],
+  axis: TimeAxis,
+): { readonly requests: readonly TraceRequest[]; readonly header: JsonObject | null } {
+  let first = Infinity;
+  for (const { arrival_ms } of requests) if (arrival_ms !== null && arrival_ms < first) first = arrival_ms;
+  if (axis.origin_ms === null || first === Infinity) return { requests, header: null };
+  return {
+    requests: first === 0 ? requests : requests.map((request) => shifted(request, -first)),
+    header: { epoch_ms: axis.origin_ms + first },
+  };
 }

@@ -238,6 +238,7 @@ describe("weka times and blocks", () => {
       gzipSync(session([request({ t: 0, in: 65 }), request({ t: 5, in: 70 })], "one")),
     );
     writeFileSync(join(path, "notes.txt"), "not a session");
+    writeFileSync(join(path, "manifest.json"), '{"files":3}');
     const trace = await weka.read(path, { skipBad: false });
     expect(
       trace.requests.map(({ job_id, arrival_ms, prompt }) => [
@@ -252,6 +253,7 @@ describe("weka times and blocks", () => {
       ["c", 5000, "c.json.gz"],
     ]);
     expect(trace.notes[0]).toMatch(/^b\.json holds the same session as a\.json/);
+    expect(trace.rows).toEqual({ read: 5, used: 4, skipped: { "file that is no session": 1 }, refused: 0 });
     expect(trace.notes.join()).toContain("laid out to start at 0");
   });
 });

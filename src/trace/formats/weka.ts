@@ -4,15 +4,15 @@
  */
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
 import { readJsonDocument } from "../document.ts";
-import { jsonFilesIn, sampleHead } from "../folder-files.ts";
 import type { ReadOptions, TraceFormat } from "../format.ts";
 import { newProvenance } from "../new-request.ts";
 import { isObject } from "../openai-messages.ts";
 import { RowAccount } from "../row-account.ts";
 import { kindOf } from "../row-reader.ts";
+import { traceFiles } from "../sample.ts";
 import type { TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
 import { layOutSession, type WekaSession } from "./weka-session.ts";
@@ -23,21 +23,18 @@ const MARKS = [/"requests"\s*:\s*\[/, /"(hash_id_scope|block_size)"\s*:/, /"hash
 export const weka: TraceFormat = {
   name: "weka",
   title: "Weka / kv-cache-tester sessions (JSON, a file a session, or a folder of them)",
+  readsFolder: true,
+  marks: ["requests", "block_size", "hash_id_scope"],
   detect(sample) {
-    const head = sampleHead(sample);
-    return /^\s*\{/.test(head) && MARKS.every((mark) => mark.test(head)) ? 1 : 0;
-  },
-  whyNot(sample) {
-    return isObject(sample.document) && Array.isArray(sample.document["requests"])
-      ? 'no "hash_ids" with a "block_size"'
-      : 'no "requests" array';
+    return /^\s*\{/.test(sample.head) && MARKS.every((mark) => mark.test(sample.head)) ? 1 : 0;
   },
   async read(path, options): Promise<Trace> {
     const isFolder = (await stat(path)).isDirectory();
-    const files = isFolder ? await jsonFilesIn(path) : [path];
+    const files = isFolder ? (await traceFiles(path)).map((name) => join(path, name)) : [path];
     const account = new RowAccount(path, options);
     const read = new SessionReader(account, options);
-    for (const file of files) await read.file(file, isFolder ? basename(file) : (options.name ?? path));
+    for (const file of files)
+      await read.file(file, isFolder ? basename(file) : (options.name ?? path), isFolder);
     return read.trace(path, isFolder);
   },
 };
@@ -59,9 +56,14 @@ class SessionReader {
     this.#options = options;
   }
 
-  async file(path: string, name: string): Promise<void> {
+  async file(path: string, name: string, isFolder: boolean): Promise<void> {
     const document = await readJsonDocument(path, { ...this.#options, name });
     if (!isObject(document) || !Array.isArray(document["requests"])) {
+      if (isFolder && isObject(document)) {
+        this.#account.skip("file that is no session");
+        this.#notes.push(`${name} is no session: it has no "requests"`);
+        return;
+      }
       const found = isObject(document) ? 'no "requests" array' : `${kindOf(document)}, not a session`;
       this.#account.refuse(null, found, name);
       return;
