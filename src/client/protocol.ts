@@ -12,6 +12,8 @@ export interface HttpRequest {
   /** Appended to the base URL as `endpoint.ts` says. */
   readonly path: string;
   readonly body: JsonObject;
+  /** Headers that this protocol needs besides the usual ones. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** What one event (or the whole JSON body) told. A reader fills only what it saw; fields start as `null`/false. */
@@ -35,6 +37,8 @@ export interface Delta {
   chunk_tokens: number | null;
   engine: EngineTimes | null;
   note: string | null;
+  /** Payload of a choice other than the first (`n` > 1): it counts for times and not for the text. */
+  other_choice: boolean;
 }
 
 export interface ToolCallDelta {
@@ -44,7 +48,10 @@ export interface ToolCallDelta {
   readonly arguments: string;
 }
 
-/** A fresh reader is made for each response (protocols with state between events keep it there). */
+/**
+ * A fresh reader is made for each response (protocols with state between events keep it there). The delta that it returns
+ * may be the same object each time: it is valid until the next call.
+ */
 export interface ResponseReader {
   /**
    * One event. `event` is the SSE event name (`message` if none). `data` is the joined data lines.
@@ -68,6 +75,8 @@ export interface Protocol {
   /** Builds the request. Throws a `UserError` for what the protocol cannot express. */
   request(request: ModelRequest): HttpRequest;
   reader(): ResponseReader;
+  /** The header that carries an API key; `Authorization: Bearer <key>` where it is left out. */
+  authorization?(key: string): readonly [name: string, value: string];
 }
 
 /** An empty delta. */
@@ -86,5 +95,24 @@ export function emptyDelta(): Delta {
     chunk_tokens: null,
     engine: null,
     note: null,
+    other_choice: false,
   };
+}
+
+/** Empties a delta that is used again. */
+export function clearDelta(delta: Delta): void {
+  delta.text = null;
+  delta.reasoning = null;
+  delta.tool_calls = null;
+  delta.finish_reason = null;
+  delta.done = false;
+  delta.error = null;
+  delta.prompt_tokens = null;
+  delta.output_tokens = null;
+  delta.cached_tokens = null;
+  delta.reasoning_tokens = null;
+  delta.chunk_tokens = null;
+  delta.engine = null;
+  delta.note = null;
+  delta.other_choice = false;
 }

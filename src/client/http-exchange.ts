@@ -1,0 +1,281 @@
+/** One request from send to observation: attempts, time limit, status, decoding, end. */
+import type { Clock, Timer } from "../core/clock.ts";
+import { type Failure, type FailureCode, httpFailureCode } from "../core/failure.ts";
+import type { Ms } from "../core/units.ts";
+import type { Observation } from "../record/observation.ts";
+import type { InFlight, StreamListener } from "./client.ts";
+import { canDecode, ContentDecoder, contentCodings, type DecodedSink } from "./http/content-decoder.ts";
+import type { ResponseHeaders } from "./http/response-headers.ts";
+import type { Exchange, ExchangeHandler, Transport, WireRequest } from "./http/transport.ts";
+import type { Protocol } from "./protocol.ts";
+import { ResponseObserver } from "./response-observer.ts";
+import { cleanMessage, errorBodyMessage } from "./server-message.ts";
+import { GrowingBuffer } from "./stream/growing-buffer.ts";
+import type { Expiring } from "./timeout-queue.ts";
+
+/** What an exchange needs of its client. */
+export interface ExchangeContext {
+  readonly clock: Clock;
+  readonly transport: Transport;
+  readonly protocol: Protocol;
+  readonly timeoutMs: Ms;
+  readonly retries: number;
+  /** The exchange is over: its time limit and its place among those in flight are given up. */
+  settled(exchange: HttpExchange): void;
+}
+
+export interface ExchangeRequest {
+  readonly wire: WireRequest;
+  readonly keepText: boolean;
+  readonly keepChunks: boolean;
+}
+
+/** An error body beyond this tells nothing more. */
+const MAX_ERROR_BODY = 64 * 1024;
+/** A repeated attempt may help against these, and nothing of an answer has been seen yet. */
+const RETRIABLE = new Set<FailureCode>(["connect", "dns", "reset", "http_429", "http_5xx"]);
+const FIRST_BACKOFF_MS = 500;
+const MAX_BACKOFF_MS = 30_000;
+
+export class HttpExchange implements ExchangeHandler, DecodedSink, InFlight, Expiring {
+  readonly #context: ExchangeContext;
+  readonly #request: ExchangeRequest;
+  readonly #done: (observation: Observation) => void;
+  readonly #listener: StreamListener | null;
+  readonly #startedMs: Ms;
+  #observation: Observation;
+  #observer: ResponseObserver;
+  #transfer: Exchange | null = null;
+  #decoder: ContentDecoder | null = null;
+  /** The status is outside 2xx: the body is the server's message. */
+  #errorBody: GrowingBuffer | null = null;
+  #location: string | null = null;
+  #retryAfterMs: Ms | null = null;
+  #backoff: Timer | null = null;
+  #sentMs: Ms | null = null;
+  #connectMs: Ms | null = null;
+  #attempts = 0;
+  #bodyDone = false;
+  #over = false;
+
+  constructor(
+    context: ExchangeContext,
+    request: ExchangeRequest,
+    done: (observation: Observation) => void,
+    listener: StreamListener | null,
+    now: Ms,
+  ) {
+    this.#context = context;
+    this.#request = request;
+    this.#done = done;
+    this.#listener = listener;
+    this.#startedMs = now;
+    this.#observation = emptyObservation();
+    this.#observer = this.#newObserver();
+  }
+
+  start(): void {
+    this.#attempts++;
+    this.#transfer = this.#context.transport.start(this.#request.wire, this);
+  }
+
+  /** Bytes have come or may come: used to tell how many streams are open. */
+  get started(): boolean {
+    return this.#sentMs !== null;
+  }
+
+  cancel(code: Extract<FailureCode, "aborted" | "timeout">, message: string): void {
+    if (this.#over) return;
+    this.#transfer?.abort();
+    this.#settle(this.#context.clock.now(), this.#failureOf(code, message));
+  }
+
+  expire(): void {
+    this.cancel("timeout", `no complete response within ${this.#context.timeoutMs / 1000} s`);
+  }
+
+  sent(at: Ms, connectMs: Ms): void {
+    if (this.#sentMs !== null) return;
+    this.#sentMs = at;
+    // After attempts that never got a connection, all of the time since the start went into connecting.
+    this.#connectMs = this.#attempts === 1 ? connectMs : at - this.#startedMs;
+  }
+
+  head(status: number, headers: ResponseHeaders, at: Ms): void {
+    const seen = this.#observation;
+    seen.headers_ms = at;
+    seen.http_status = status;
+    const codings = contentCodings(headers.get("content-encoding"));
+    if (codings.length > 0) {
+      this.#observer.note(`content-encoding ${codings.join(", ")} although identity was asked for`);
+      if (canDecode(codings)) this.#decoder = new ContentDecoder(codings[0] as string, this);
+      else {
+        this.#abortWith("protocol", `cannot decode content-encoding ${codings.join(", ")}`, at);
+        return;
+      }
+    }
+    if (status < 200 || status > 299) {
+      this.#errorBody = new GrowingBuffer();
+      this.#location = headers.get("location") ?? null;
+      this.#retryAfterMs = retryAfter(headers.get("retry-after"));
+    } else this.#observer.head((headers.get("content-type") ?? "").toLowerCase());
+  }
+
+  body(bytes: Buffer, start: number, end: number, at: Ms): void {
+    if (this.#over) return;
+    this.#observation.first_byte_ms ??= at;
+    if (this.#decoder === null) this.decoded(bytes, start, end, at);
+    else this.#decoder.body(bytes, start, end, at);
+  }
+
+  readDone(at: Ms): void {
+    if (this.#decoder === null) this.decodedRead(at);
+    else this.#decoder.readDone(at);
+  }
+
+  end(at: Ms): void {
+    if (this.#decoder === null) this.decodedEnd(at);
+    else this.#decoder.end(at);
+  }
+
+  fail(code: FailureCode, message: string, at: Ms): void {
+    if (this.#decoder === null) this.decodedFail(code, message, at);
+    else this.#decoder.fail(code, message, at);
+  }
+
+  decoded(bytes: Buffer, start: number, end: number, at: Ms): void {
+    if (this.#over) return;
+    if (this.#errorBody === null) {
+      this.#bodyDone = this.#observer.body(bytes, start, end, at);
+    } else if (this.#errorBody.length < MAX_ERROR_BODY) this.#errorBody.append(bytes, start, end);
+  }
+
+  /** After a read: the end event may have been in it. What follows in the same read has been looked at by then. */
+  decodedRead(at: Ms): void {
+    if (this.#over || !this.#bodyDone) return;
+    this.#transfer?.finish();
+    this.#settle(at, null);
+  }
+
+  decodedEnd(at: Ms): void {
+    if (this.#over) return;
+    if (this.#errorBody !== null) {
+      this.#endWithStatus(at);
+      return;
+    }
+    this.#observer.end(at);
+    this.#settle(at, null);
+  }
+
+  decodedFail(code: FailureCode, message: string, at: Ms): void {
+    if (this.#over) return;
+    // The transfer is over where the transport failed; where decoding failed it is not.
+    this.#transfer?.abort();
+    // The status says more than how the body ended.
+    if (this.#errorBody !== null) this.#endWithStatus(at);
+    else if (this.#bodyDone) this.#settle(at, null);
+    else this.#finish(at, this.#failureOf(code, message));
+  }
+
+  #endWithStatus(at: Ms): void {
+    const status = this.#observation.http_status as number;
+    const body = this.#errorBody as GrowingBuffer;
+    const said = errorBodyMessage(body.bytes.toString("utf8", 0, body.length));
+    const parts = [`HTTP ${status}`];
+    if (this.#location !== null) parts.push(`redirects to ${cleanMessage(this.#location)} (not followed)`);
+    if (said !== "") parts.push(said);
+    this.#finish(at, this.#failureOf(httpFailureCode(status), parts.join(": ")));
+  }
+
+  #abortWith(code: FailureCode, message: string, at: Ms): void {
+    this.#transfer?.abort();
+    // Never inside the transport's callback for the head, which still has the body in hand.
+    this.#settle(at, this.#failureOf(code, message));
+  }
+
+  /** The attempt failed: another one, or the end. */
+  #finish(at: Ms, failure: Failure): void {
+    const again =
+      this.#attempts <= this.#context.retries &&
+      RETRIABLE.has(failure.code) &&
+      this.#observation.first_token_ms === null;
+    if (!again) {
+      this.#settle(at, failure);
+      return;
+    }
+    const wait = Math.min(MAX_BACKOFF_MS, this.#retryAfterMs ?? FIRST_BACKOFF_MS * 2 ** (this.#attempts - 1));
+    this.#transfer = null;
+    this.#decoder?.close();
+    this.#decoder = null;
+    this.#errorBody = null;
+    this.#location = null;
+    this.#retryAfterMs = null;
+    this.#bodyDone = false;
+    this.#observation = emptyObservation();
+    this.#observer = this.#newObserver();
+    this.#backoff = this.#context.clock.at(at + wait, () => {
+      this.#backoff = null;
+      this.start();
+    });
+  }
+
+  #settle(at: Ms, failure: Failure | null): void {
+    this.#over = true;
+    this.#decoder?.close();
+    if (this.#backoff !== null) this.#context.clock.cancel(this.#backoff);
+    this.#transfer = null;
+    const seen = this.#observation;
+    seen.sent_ms = this.#sentMs;
+    seen.connect_ms = this.#connectMs ?? Math.max(0, at - this.#startedMs);
+    seen.attempts = this.#attempts;
+    this.#context.settled(this);
+    this.#done(this.#observer.result(at, failure));
+  }
+
+  #failureOf(code: FailureCode, message: string): Failure {
+    return { code, message: cleanMessage(message), http_status: this.#observation.http_status };
+  }
+
+  #newObserver(): ResponseObserver {
+    const { keepText, keepChunks } = this.#request;
+    return new ResponseObserver(
+      { protocol: this.#context.protocol, keepText, keepChunks, listener: this.#listener },
+      this.#observation,
+    );
+  }
+}
+
+/** `Retry-After` in seconds; a date is not looked at. */
+function retryAfter(value: string | undefined): Ms | null {
+  return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : null;
+}
+
+function emptyObservation(): Observation {
+  return {
+    sent_ms: null,
+    connect_ms: 0,
+    headers_ms: null,
+    first_byte_ms: null,
+    first_token_ms: null,
+    first_output_ms: null,
+    last_token_ms: null,
+    end_ms: 0,
+    chunk_ms: [],
+    chunk_tokens: null,
+    chunks: 0,
+    prompt_tokens: null,
+    output_tokens: null,
+    cached_tokens: null,
+    reasoning_tokens: null,
+    prompt_tokens_source: "none",
+    output_tokens_source: "none",
+    finish_reason: null,
+    tool_calls: null,
+    engine: null,
+    text: null,
+    failure: null,
+    http_status: null,
+    attempts: 1,
+    notes: [],
+  };
+}

@@ -1,0 +1,143 @@
+/**
+ * HTTP/1.1 on `node:net` with `onread` (PERFORMANCE, "What follows for the hot path"): one connection an exchange at a time,
+ * kept alive between them. Nothing is ever sent twice.
+ */
+import { isIP } from "node:net";
+import { createSecureContext } from "node:tls";
+import type { Clock } from "../../core/clock.ts";
+import type { Ms } from "../../core/units.ts";
+import { Connection, type ConnectionOwner, type Origin } from "./connection.ts";
+import { IdleLimit } from "./idle-limit.ts";
+import type { ResponseHeaders } from "./response-headers.ts";
+import type { Exchange, ExchangeHandler, RequestParts, Transport, WireRequest } from "./transport.ts";
+
+export interface Http1Options {
+  /** `http:` or `https:`; only protocol, host name and port are looked at. */
+  readonly origin: URL;
+  readonly clock: Clock;
+  /** Accept any certificate. */
+  readonly insecure?: boolean;
+  /** PEM of further certificate authorities, used instead of the built-in ones. */
+  readonly ca?: string | Buffer;
+}
+
+/** Idle sockets that may not be used are kept to learn the server's limit from, but not many. */
+const MAX_UNUSABLE = 8;
+
+interface Http1Request extends WireRequest {
+  readonly bytes: Buffer;
+}
+
+export class Http1Transport implements Transport, ConnectionOwner {
+  readonly clock: Clock;
+  readonly #origin: Origin;
+  readonly #hostHeader: string;
+  /** The one idle for the longest first. */
+  readonly #idle: Connection[] = [];
+  readonly #all = new Set<Connection>();
+  readonly #limit = new IdleLimit();
+  #isClosed = false;
+
+  constructor(options: Http1Options) {
+    this.clock = options.clock;
+    this.#origin = originOf(options);
+    this.#hostHeader = options.origin.host;
+  }
+
+  prepare(parts: RequestParts): Http1Request {
+    const hasHost = parts.headers.some(([name]) => name.toLowerCase() === "host");
+    let head = `${parts.method} ${parts.target} HTTP/1.1\r\n`;
+    if (!hasHost) head += `Host: ${this.#hostHeader}\r\n`;
+    for (const [name, value] of parts.headers) head += `${name}: ${value}\r\n`;
+    const bodyBytes = parts.body?.length ?? 0;
+    if (parts.body !== null) head += `Content-Length: ${bodyBytes}\r\n`;
+    head += "\r\n";
+    const bytes = Buffer.allocUnsafe(head.length + bodyBytes);
+    bytes.write(head, 0, "latin1");
+    parts.body?.copy(bytes, head.length);
+    return { bytes, bodyBytes };
+  }
+
+  start(request: WireRequest, handler: ExchangeHandler): Exchange {
+    const { bytes } = request as Http1Request;
+    const free = this.#takeIdle();
+    if (free !== null) {
+      free.send(bytes, handler);
+      return free;
+    }
+    const connection = new Connection(this.#origin, this, bytes, handler);
+    this.#all.add(connection);
+    return connection;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const connection of this.#all) connection.destroy();
+  }
+
+  /** Sockets that are open or being opened. */
+  get sockets(): number {
+    return this.#all.size;
+  }
+
+  released(connection: Connection, at: Ms): void {
+    if (this.#isClosed) connection.destroy();
+    else this.#idle.push(connection);
+    this.#dropUnusable(at);
+  }
+
+  gone(connection: Connection, at: Ms): void {
+    this.#all.delete(connection);
+    const index = this.#idle.lastIndexOf(connection);
+    if (index < 0) return;
+    this.#idle.splice(index, 1);
+    this.#limit.closed(at - connection.idleSince);
+  }
+
+  responseHeaders(headers: ResponseHeaders): void {
+    const value = headers.get("keep-alive");
+    if (value !== undefined) this.#limit.keepAliveHeader(value);
+  }
+
+  /** The one used last: the others may then be given up by the server in peace. */
+  #takeIdle(): Connection | null {
+    if (this.#idle.length === 0) return null;
+    const now = this.clock.now();
+    this.#limit.survived(now - (this.#idle[0] as Connection).idleSince);
+    const last = this.#idle.at(-1) as Connection;
+    if (last.open && this.#limit.mayReuse(now - last.idleSince)) {
+      this.#idle.pop();
+      return last;
+    }
+    this.#dropUnusable(now);
+    return null;
+  }
+
+  #dropUnusable(now: Ms): void {
+    for (;;) {
+      // The oldest is kept longest: it is the one that teaches.
+      const index = this.#idle.length > MAX_UNUSABLE ? 1 : 0;
+      const oldest = this.#idle[index];
+      if (oldest === undefined) return;
+      const idle = now - oldest.idleSince;
+      const useless = index === 1 ? !this.#limit.mayReuse(idle) : this.#limit.mayDrop(idle);
+      if (!useless) return;
+      // Taken out first: what we close ourselves teaches nothing about the server.
+      this.#idle.splice(index, 1);
+      oldest.destroy();
+    }
+  }
+}
+
+function originOf(options: Http1Options): Origin {
+  const { origin } = options;
+  const host = origin.hostname.replace(/^\[|\]$/g, "");
+  if (origin.protocol !== "https:") return { host, port: Number(origin.port || 80), tls: null };
+  // One context for all connections: making one loads the certificate store, which takes milliseconds.
+  const context = createSecureContext(options.ca === undefined ? {} : { ca: options.ca });
+  return {
+    host,
+    port: Number(origin.port || 443),
+    tls: { context, insecure: options.insecure ?? false, servername: isIP(host) === 0 ? host : "" },
+  };
+}

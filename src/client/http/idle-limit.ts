@@ -1,0 +1,53 @@
+/**
+ * How long a socket may have been idle and still be trusted with a request. A server that closes an idle socket just as we
+ * write to it costs a request (nothing is ever sent twice), so a socket is used again only well inside what is known:
+ *
+ * - the server's `Keep-Alive: timeout`, or the shortest idle time after which it was seen to close, less 500 ms;
+ * - as long as neither is known: less than the longest idle time that a socket was seen to survive, less 500 ms, and
+ *   always up to 500 ms. Sockets beyond that are kept for a while, unused, to learn from.
+ */
+import type { Ms } from "../../core/units.ts";
+
+const MARGIN_MS = 500;
+/** Unused sockets are given up after this. */
+const KEEP_MS = 120_000;
+
+export class IdleLimit {
+  #told: Ms | null = null;
+  #closedAfter: Ms | null = null;
+  #survived: Ms = 0;
+
+  /** A `Keep-Alive` response header; its timeout is in seconds. */
+  keepAliveHeader(value: string): void {
+    const match = /(?:^|[,;\s])timeout\s*=\s*"?(\d+)/i.exec(value);
+    if (match === null) return;
+    const ms = Number(match[1]) * 1000;
+    this.#told = this.#told === null ? ms : Math.min(this.#told, ms);
+  }
+
+  /** The server closed a socket that had been idle for `ms`. */
+  closed(ms: Ms): void {
+    this.#closedAfter = this.#closedAfter === null ? ms : Math.min(this.#closedAfter, ms);
+  }
+
+  /** A socket has been idle for `ms` and is still open. */
+  survived(ms: Ms): void {
+    if (ms > this.#survived) this.#survived = ms;
+  }
+
+  mayReuse(idle: Ms): boolean {
+    const known = this.#known();
+    if (known !== null) return idle <= known - MARGIN_MS;
+    return idle <= Math.max(MARGIN_MS, this.#survived - MARGIN_MS);
+  }
+
+  /** Nothing more is to be had from a socket that has been idle for `ms`, not even knowledge. */
+  mayDrop(idle: Ms): boolean {
+    return idle > KEEP_MS || (this.#known() !== null && !this.mayReuse(idle));
+  }
+
+  #known(): Ms | null {
+    if (this.#told === null) return this.#closedAfter;
+    return this.#closedAfter === null ? this.#told : Math.min(this.#told, this.#closedAfter);
+  }
+}

@@ -1,0 +1,76 @@
+/** What engines say of one request besides the protocol: their own times. */
+import type { Delta } from "../protocol.ts";
+import { asCount, asFields, asNumber, type Fields } from "./json-event.ts";
+
+/** llama.cpp's `timings`: ms. `prompt_n` counts the tokens that were computed, `cache_n` those taken from the cache. */
+export function readTimings(object: Fields, delta: Delta): void {
+  const timings = asFields(object["timings"]);
+  if (timings === null) return;
+  const cached = asCount(timings["cache_n"]);
+  const computed = asCount(timings["prompt_n"]);
+  delta.engine = {
+    queue_ms: null,
+    prefill_ms: asNumber(timings["prompt_ms"]),
+    decode_ms: asNumber(timings["predicted_ms"]),
+    cached_tokens: cached,
+    source: "llama.cpp timings",
+  };
+  delta.cached_tokens ??= cached;
+  delta.output_tokens ??= asCount(timings["predicted_n"]);
+  if (computed !== null && cached !== null) delta.prompt_tokens ??= computed + cached;
+}
+
+/** The simulated engine's `reprise_engine`: queue, prefill and decode time, ms. */
+export function readSimulated(object: Fields, delta: Delta): void {
+  const times = asFields(object["reprise_engine"]);
+  if (times === null) return;
+  delta.engine = {
+    queue_ms: asNumber(times["queue_ms"]),
+    prefill_ms: asNumber(times["prefill_ms"]),
+    decode_ms: asNumber(times["decode_ms"]),
+    cached_tokens: asCount(times["cached_tokens"]),
+    source: "sim",
+  };
+}
+
+/** SGLang's `meta_info`: counts, and times in seconds where the server was started with metrics. */
+export function readMetaInfo(meta: Fields, delta: Delta): void {
+  delta.prompt_tokens = asCount(meta["prompt_tokens"]) ?? delta.prompt_tokens;
+  delta.output_tokens = asCount(meta["completion_tokens"]) ?? delta.output_tokens;
+  const cached = asCount(meta["cached_tokens"]);
+  delta.cached_tokens = cached ?? delta.cached_tokens;
+  const queue = asNumber(meta["queue_time"]);
+  const prefill = asNumber(meta["prefill_time"]);
+  const decode = asNumber(meta["decode_time"]);
+  if (cached === null && queue === null && prefill === null && decode === null) return;
+  delta.engine = {
+    queue_ms: queue === null ? null : queue * 1000,
+    prefill_ms: prefill === null ? null : prefill * 1000,
+    decode_ms: decode === null ? null : decode * 1000,
+    cached_tokens: cached,
+    source: "sglang meta_info",
+  };
+}
+
+/**
+ * FastDeploy's `choices[0].arrival_time`: seconds since inference began, so without queueing. The first one is the
+ * prefill, last − first is the decode; all are kept, since its result file is made of them.
+ */
+export class ArrivalTimes {
+  readonly #seconds: number[] = [];
+
+  read(choice: Fields, delta: Delta): void {
+    const at = asNumber(choice["arrival_time"]);
+    if (at === null) return;
+    this.#seconds.push(at);
+    const first = this.#seconds[0] as number;
+    delta.engine = {
+      queue_ms: null,
+      prefill_ms: first * 1000,
+      decode_ms: (at - first) * 1000,
+      cached_tokens: null,
+      source: "fastdeploy arrival_time",
+      arrival_s: this.#seconds,
+    };
+  }
+}

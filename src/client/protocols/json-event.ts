@@ -1,0 +1,111 @@
+/** What all JSON protocols share: the text of an event becomes an object, an error, or nonsense. */
+import { type Delta, clearDelta, emptyDelta, type ResponseReader } from "../protocol.ts";
+import { errorMessage } from "../server-message.ts";
+
+/** A JSON object from outside: every field is unknown until looked at. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export function asFields(value: unknown): Fields | null {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : null;
+}
+
+export function asText(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+/** A count of tokens; `null` for anything that cannot be one. */
+export function asCount(value: unknown): number | null {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null;
+}
+
+/** A finite number. */
+export function asNumber(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+/**
+ * Base of the readers. A subclass fills the delta from one object and tells whether the object was of its protocol;
+ * errors, `[DONE]`, pings and unknown named events are handled here.
+ */
+export abstract class JsonReader implements ResponseReader {
+  readonly #delta: Delta = emptyDelta();
+
+  event(name: string, data: string): Delta | null {
+    const delta = this.#delta;
+    clearDelta(delta);
+    if (data === "[DONE]") {
+      delta.done = true;
+      return delta;
+    }
+    let value: unknown;
+    try {
+      value = JSON.parse(data);
+    } catch {
+      if (name === "error") delta.error = data;
+      else if (name === "ping") return delta;
+      else if (name !== "message") delta.note = `unknown event "${name}"`;
+      else return null;
+      return delta;
+    }
+    if (name === "error") {
+      delta.error = errorMessage(value) ?? data;
+      return delta;
+    }
+    if (name === "ping") return delta;
+    return this.#object(value, data, true);
+  }
+
+  body(text: string): Delta | null {
+    clearDelta(this.#delta);
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      return null;
+    }
+    return this.#object(value, text, false);
+  }
+
+  #object(value: unknown, text: string, streamed: boolean): Delta | null {
+    const delta = this.#delta;
+    const object = asFields(value);
+    if (object === null) return this.takeOther(value, delta, streamed) ? delta : null;
+    const error = errorIn(object);
+    if (error !== null) {
+      delta.error = error === "" ? text : error;
+      return delta;
+    }
+    return this.take(object, delta, streamed) ? delta : null;
+  }
+
+  /** Fills `delta` from one object (an event, or the whole body). `false` = not of this protocol. */
+  protected abstract take(object: Fields, delta: Delta, streamed: boolean): boolean;
+
+  /** Data that is JSON but no object. */
+  protected takeOther(_value: unknown, _delta: Delta, _streamed: boolean): boolean {
+    return false;
+  }
+}
+
+/** The message of the `error` field where it stands for an error, `""` if it has none; `null` = no error. */
+function errorIn(object: Fields): string | null {
+  const { error } = object;
+  if (error === undefined || error === null || error === false || error === "" || error === 0) return null;
+  const fields = asFields(error);
+  if (fields !== null && Object.keys(fields).length === 0) return null;
+  return errorMessage(error) ?? "";
+}
+
+/**
+ * For objects without any of the protocol's own fields: `{"object":"error","message":..}`, `{"detail":..}`,
+ * `{"code":500,"msg":..}` are errors. Returns the message, or `null`.
+ */
+export function bareError(object: Fields): string | null {
+  const looksLikeError =
+    object["object"] === "error" ||
+    object["type"] === "error" ||
+    object["detail"] !== undefined ||
+    ((object["message"] !== undefined || object["msg"] !== undefined || object["error_msg"] !== undefined) &&
+      (object["code"] !== undefined || object["status"] !== undefined || object["error_code"] !== undefined));
+  return looksLikeError ? (errorMessage(object) ?? JSON.stringify(object)) : null;
+}

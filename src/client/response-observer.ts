@@ -1,0 +1,239 @@
+/**
+ * Turns the body of a response into an {@link Observation}: first token, chunk times, counts, terminal signal, errors
+ * inside a 200. The rules are those of METRICS, "The record of one request".
+ */
+import type { Failure, FailureCode } from "../core/failure.ts";
+import { secrets } from "../core/secret.ts";
+import type { Ms } from "../core/units.ts";
+import type { EngineTimes, Observation } from "../record/observation.ts";
+import { ChunkTokenCounter } from "./chunk-token-counter.ts";
+import type { StreamListener } from "./client.ts";
+import type { Delta, Protocol, ResponseReader } from "./protocol.ts";
+import { cleanMessage } from "./server-message.ts";
+import type { EventSink, EventSplitter } from "./stream/event-splitter.ts";
+import { GrowingBuffer } from "./stream/growing-buffer.ts";
+import { NdjsonSplitter } from "./stream/ndjson-splitter.ts";
+import { SseSplitter } from "./stream/sse-splitter.ts";
+import { ToolCallJoiner } from "./tool-call-joiner.ts";
+
+export interface ObserverOptions {
+  readonly protocol: Protocol;
+  readonly keepText: boolean;
+  readonly keepChunks: boolean;
+  readonly listener: StreamListener | null;
+}
+
+/** What was asked for arrives as events, or as one JSON text where streaming was off or ignored. */
+type BodyKind = "unknown" | "events" | "json";
+
+const MAX_NOTES = 8;
+
+export class ResponseObserver implements EventSink {
+  readonly #options: ObserverOptions;
+  readonly #reader: ResponseReader;
+  readonly #observation: Observation;
+  readonly #chunkMs: Ms[] = [];
+  readonly #tokens = new ChunkTokenCounter();
+  #toolCalls: ToolCallJoiner | null = null;
+  #texts: string[] | null = null;
+  #contentType = "";
+  #kind: BodyKind = "unknown";
+  #splitter: EventSplitter | null = null;
+  #json: GrowingBuffer | null = null;
+  #at: Ms = 0;
+  #events = 0;
+  #bodyBytes = 0;
+  /** The protocol's own end, an error, or data that makes no sense: nothing more is to be read. */
+  #over = false;
+  #terminal = false;
+  #failure: Failure | null = null;
+
+  constructor(options: ObserverOptions, observation: Observation) {
+    this.#options = options;
+    this.#reader = options.protocol.reader();
+    this.#observation = observation;
+    if (options.keepText) this.#texts = [];
+  }
+
+  /** The response head of a 2xx. */
+  head(contentType: string): void {
+    this.#contentType = contentType;
+  }
+
+  /** Takes body bytes. Returns `true` once nothing more is to be read. */
+  body(bytes: Buffer, start: number, end: number, at: Ms): boolean {
+    if (this.#over || start === end) return this.#over;
+    this.#at = at;
+    this.#bodyBytes += end - start;
+    if (this.#kind === "unknown") this.#sniff(bytes, start, end);
+    if (this.#kind === "json") (this.#json ??= new GrowingBuffer()).append(bytes, start, end);
+    else if (this.#kind === "events") this.#splitter?.push(bytes, start, end);
+    return this.#over;
+  }
+
+  /** The body is complete. */
+  end(at: Ms): void {
+    if (this.#over) return;
+    this.#at = at;
+    if (this.#kind === "json") this.#readJson();
+    else this.#splitter?.end();
+    if (this.#over || this.#terminal) return;
+    const type = this.#contentType.split(";", 1)[0] ?? "";
+    if (this.#events === 0 && this.#bodyBytes > 0 && !type.includes("event-stream")) {
+      this.#fail(
+        "bad_payload",
+        `the answer (${type || "no content type"}) is not of the ${this.#options.protocol.name} protocol`,
+      );
+    } else {
+      this.#fail(
+        "truncated",
+        this.#bodyBytes === 0
+          ? "the response has no body"
+          : "the stream ended without a finish reason or an end event",
+      );
+    }
+  }
+
+  /** What was observed, with its failure: the one given, else the one found in the body. */
+  result(at: Ms, failure: Failure | null): Observation {
+    const seen = this.#observation;
+    seen.end_ms = at;
+    seen.failure = failure ?? this.#failure;
+    seen.chunk_ms = this.#chunkMs;
+    seen.chunk_tokens = this.#tokens.counts;
+    seen.tool_calls = this.#toolCalls?.calls ?? null;
+    seen.text = this.#texts === null ? null : secrets.redact(this.#texts.join(""));
+    if (seen.prompt_tokens !== null) seen.prompt_tokens_source = "server";
+    if (seen.output_tokens === null) seen.output_tokens = this.#tokens.ownTotal;
+    if (seen.output_tokens !== null) seen.output_tokens_source = "server";
+    else if (seen.chunks > 0) {
+      seen.output_tokens = seen.chunks;
+      seen.output_tokens_source = "chunks";
+    }
+    return seen;
+  }
+
+  /** The failure found in the body so far. */
+  get failure(): Failure | null {
+    return this.#failure;
+  }
+
+  event(name: string, bytes: Buffer, start: number, end: number, whole: boolean): void {
+    if (this.#over) return;
+    let from = start;
+    let to = end;
+    while (from < to && (bytes[from] as number) <= 32) from++;
+    while (to > from && (bytes[to - 1] as number) <= 32) to--;
+    if (from === to) return;
+    this.#events++;
+    const data = bytes.toString("utf8", from, to);
+    const delta = this.#reader.event(name, data);
+    if (delta === null) {
+      // What the end of the body cut off is a truncation, not nonsense.
+      if (whole)
+        this.#fail(
+          "bad_payload",
+          `not an event of the ${this.#options.protocol.name} protocol: ${data.slice(0, 300)}`,
+        );
+      return;
+    }
+    this.#take(delta, true);
+  }
+
+  #sniff(bytes: Buffer, start: number, end: number): void {
+    if (this.#options.protocol.framing === "ndjson") {
+      this.#kind = "events";
+      this.#splitter = new NdjsonSplitter(this);
+      return;
+    }
+    let at = start;
+    while (at < end && isBlankOrBom(bytes[at] as number)) at++;
+    // Blank lines alone tell nothing and mean nothing in either form; a BOM is skipped by the splitter and JSON.
+    const first = bytes[at];
+    const isJson = at < end ? first === 0x7b || first === 0x5b : false;
+    if (isJson) this.#kind = "json";
+    else {
+      if (at === end && this.#contentType.includes("json")) return;
+      this.#kind = "events";
+      this.#splitter = new SseSplitter(this);
+    }
+  }
+
+  #readJson(): void {
+    const bytes = this.#json as GrowingBuffer;
+    const text = bytes.bytes.toString("utf8", 0, bytes.length).replace(/^\ufeff/, "");
+    bytes.clear();
+    this.#events++;
+    const delta = this.#reader.body(text);
+    if (delta === null) {
+      this.#fail("bad_payload", `not a ${this.#options.protocol.name} answer: ${text.slice(0, 300)}`);
+      return;
+    }
+    this.#take(delta, false);
+    this.#terminal = true;
+  }
+
+  #take(delta: Delta, streamed: boolean): void {
+    const seen = this.#observation;
+    const hasOutput = isText(delta.text) || (delta.tool_calls !== null && delta.tool_calls.length > 0);
+    const hasPayload = hasOutput || isText(delta.reasoning) || delta.other_choice;
+    if (hasPayload && streamed) {
+      if (seen.first_token_ms === null) {
+        seen.first_token_ms = this.#at;
+        this.#options.listener?.onFirstToken?.(this.#at);
+      }
+      if (hasOutput || delta.other_choice) seen.first_output_ms ??= this.#at;
+      seen.last_token_ms = this.#at;
+      seen.chunks++;
+      if (this.#options.keepChunks) this.#chunkMs.push(this.#at);
+      this.#options.listener?.onChunk?.(this.#at);
+      this.#tokens.payload(delta.chunk_tokens, delta.output_tokens);
+    } else this.#tokens.silent(delta.chunk_tokens);
+    if (delta.text !== null) this.#texts?.push(delta.text);
+    if (delta.tool_calls !== null && delta.tool_calls.length > 0) {
+      (this.#toolCalls ??= new ToolCallJoiner()).add(delta.tool_calls);
+    }
+    if (delta.prompt_tokens !== null) seen.prompt_tokens = delta.prompt_tokens;
+    if (delta.output_tokens !== null) seen.output_tokens = delta.output_tokens;
+    if (delta.cached_tokens !== null) seen.cached_tokens = delta.cached_tokens;
+    if (delta.reasoning_tokens !== null) seen.reasoning_tokens = delta.reasoning_tokens;
+    if (delta.engine !== null) seen.engine = mergeEngine(seen.engine, delta.engine);
+    if (delta.note !== null) this.note(delta.note);
+    if (isText(delta.finish_reason)) {
+      seen.finish_reason = delta.finish_reason;
+      this.#terminal = true;
+    }
+    if (delta.error !== null) this.#fail("server_error", delta.error);
+    else if (delta.done) {
+      this.#terminal = true;
+      this.#over = true;
+    }
+  }
+
+  note(text: string): void {
+    const notes = this.#observation.notes as string[];
+    const clean = cleanMessage(text);
+    if (notes.length < MAX_NOTES && !notes.includes(clean)) notes.push(clean);
+  }
+
+  #fail(code: FailureCode, message: string): void {
+    this.#over = true;
+    this.#failure = { code, message: cleanMessage(message), http_status: this.#observation.http_status };
+  }
+}
+
+function isText(value: string | null): value is string {
+  return value !== null && value !== "";
+}
+
+/** White space and the bytes of a BOM. */
+function isBlankOrBom(byte: number): boolean {
+  return byte <= 32 || byte === 0xef || byte === 0xbb || byte === 0xbf;
+}
+
+/** Facts of later events replace earlier ones; `null` never erases. */
+function mergeEngine(before: EngineTimes | null, now: EngineTimes): EngineTimes {
+  if (before === null || before === now) return now;
+  const told = Object.entries(now).filter(([, value]) => value !== null && value !== undefined);
+  return { ...before, ...Object.fromEntries(told) };
+}
