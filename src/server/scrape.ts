@@ -1,0 +1,205 @@
+/**
+ * Samples a server's metrics while a run lasts: one row each time for `engine.jsonl`, and one summary of the whole
+ * interval. A scrape that fails is a row that says so; it never stops a run.
+ */
+import { sleep, type Clock } from "../core/clock.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { Ms } from "../core/units.ts";
+import {
+  intervalBetween,
+  readEngineMetrics,
+  type EngineInterval,
+  type EngineReading,
+} from "./engine-metrics.ts";
+import { readDcgm, type GpuReading } from "./gpu-metrics.ts";
+import type { HttpCall } from "./http-call.ts";
+import { parsePrometheusText } from "./prometheus-text.ts";
+
+export interface ScrapeOptions {
+  /** Prometheus text of the engine; `null` = GPU figures only. */
+  readonly metrics_url: string | null;
+  readonly engine: string;
+  /** A DCGM exporter's `/metrics`. */
+  readonly dcgm_url?: string | null;
+  /** GPU figures of this machine ({@link readNvidiaSmi}); asked once in vain, never again. */
+  readonly gpus?: (() => Promise<readonly GpuReading[] | null>) | null;
+  /** Time between samples. */
+  readonly every_ms: Ms;
+  /** The run's `t0` on the clock. */
+  readonly t0: Ms;
+  readonly clock: Clock;
+  readonly call: HttpCall;
+  /** Takes each row, to be appended to `engine.jsonl`. */
+  readonly write: (row: EngineRow) => void;
+}
+
+/** One line of `engine.jsonl`. Means and rates are of the time since the row before. */
+export type EngineRow = JsonObject & { readonly ms: Ms };
+
+/** The whole run: first reading to last. */
+export interface EngineSummary extends EngineInterval {
+  readonly engine: string;
+  readonly samples: number;
+  readonly failed_samples: number;
+  readonly kv_usage_mean: number | null;
+  readonly kv_usage_max: number | null;
+  readonly running_mean: number | null;
+  readonly running_max: number | null;
+  readonly waiting_mean: number | null;
+  readonly waiting_max: number | null;
+  readonly gpu_utilisation_mean: number | null;
+  readonly gpu_power_w_mean: number | null;
+}
+
+export class Scraper {
+  readonly #options: ScrapeOptions;
+  #first: EngineReading | null = null;
+  #last: EngineReading | null = null;
+  #samples = 0;
+  #failed = 0;
+  readonly #kv = new Spread();
+  readonly #running = new Spread();
+  readonly #waiting = new Spread();
+  readonly #gpu = new Spread();
+  readonly #power = new Spread();
+  #gpusAbsent = false;
+  #loop: Promise<void> | null = null;
+  readonly #stop = new AbortController();
+
+  constructor(options: ScrapeOptions) {
+    this.#options = options;
+  }
+
+  /** The first reading is taken before this resolves, so that nothing of the run is missed. */
+  async start(): Promise<void> {
+    await this.sample();
+    this.#loop = this.#run();
+  }
+
+  /** Takes the last reading and sums up; `null` if no reading ever succeeded. */
+  async stop(): Promise<EngineSummary | null> {
+    this.#stop.abort(new Error("stopped"));
+    await this.#loop;
+    await this.sample();
+    if (this.#first === null && this.#gpu.n === 0) return null;
+    const interval = intervalBetween(this.#first ?? EMPTY_READING, this.#last ?? EMPTY_READING);
+    return {
+      engine: this.#options.engine,
+      samples: this.#samples,
+      failed_samples: this.#failed,
+      ...interval,
+      kv_usage_mean: this.#kv.mean,
+      kv_usage_max: this.#kv.max,
+      running_mean: this.#running.mean,
+      running_max: this.#running.max,
+      waiting_mean: this.#waiting.mean,
+      waiting_max: this.#waiting.max,
+      gpu_utilisation_mean: this.#gpu.mean,
+      gpu_power_w_mean: this.#power.mean,
+    };
+  }
+
+  async #run(): Promise<void> {
+    const { clock, every_ms: every } = this.#options;
+    // Deadlines, not pauses: a slow scrape does not shift the ones after it.
+    let due = clock.now() + every;
+    while (!this.#stop.signal.aborted) {
+      try {
+        await sleep(clock, Math.max(0, due - clock.now()), this.#stop.signal);
+      } catch {
+        return;
+      }
+      await this.sample();
+      due = Math.max(due + every, clock.now());
+    }
+  }
+
+  /** One reading now. */
+  async sample(): Promise<void> {
+    const { clock, t0, write } = this.#options;
+    const ms = clock.now() - t0;
+    const [engine, gpus] = await Promise.all([this.#engine(), this.#gpus()]);
+    this.#samples++;
+    let row: JsonObject = {};
+    if (engine instanceof Error) {
+      this.#failed++;
+      row = { error: engine.message };
+    } else if (engine !== null) {
+      const since = this.#last === null ? null : intervalBetween(this.#last, engine);
+      this.#first ??= engine;
+      this.#last = engine;
+      this.#kv.add(engine.kv_usage);
+      this.#running.add(engine.running);
+      this.#waiting.add(engine.waiting);
+      const { running, waiting, kv_usage, preemptions, cache_queries, cache_hits } = engine;
+      row = {
+        running,
+        waiting,
+        kv_usage,
+        hit_rate: since?.hit_rate ?? null,
+        queue_mean_ms: since?.queue_mean_ms ?? null,
+        prefill_mean_ms: since?.prefill_mean_ms ?? null,
+        decode_mean_ms: since?.decode_mean_ms ?? null,
+        preemptions,
+        cache_queries,
+        cache_hits,
+      };
+    }
+    for (const gpu of gpus ?? []) {
+      this.#gpu.add(gpu.utilisation);
+      this.#power.add(gpu.power_w);
+    }
+    write({ ms, ...row, ...(gpus === null ? {} : { gpus: gpus.map((gpu) => ({ ...gpu })) }) });
+  }
+
+  async #engine(): Promise<EngineReading | Error | null> {
+    const { call, metrics_url: url, engine } = this.#options;
+    if (url === null) return null;
+    try {
+      const reply = await call("GET", url);
+      if (reply.status !== 200) return new Error(`${url} answers ${reply.status}`);
+      return readEngineMetrics(parsePrometheusText(reply.body), engine);
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  async #gpus(): Promise<readonly GpuReading[] | null> {
+    const { call, dcgm_url: url = null, gpus = null } = this.#options;
+    if (url !== null) {
+      try {
+        const reply = await call("GET", url);
+        if (reply.status === 200) return readDcgm(parsePrometheusText(reply.body));
+      } catch {
+        return null;
+      }
+    }
+    if (gpus === null || this.#gpusAbsent) return null;
+    const readings = await gpus();
+    if (readings === null) this.#gpusAbsent = true;
+    return readings;
+  }
+}
+
+const EMPTY_READING = readEngineMetrics([], "");
+
+class Spread {
+  n = 0;
+  #sum = 0;
+  #max = -Infinity;
+
+  add(value: number | null): void {
+    if (value === null) return;
+    this.n++;
+    this.#sum += value;
+    this.#max = Math.max(this.#max, value);
+  }
+
+  get mean(): number | null {
+    return this.n === 0 ? null : this.#sum / this.n;
+  }
+
+  get max(): number | null {
+    return this.n === 0 ? null : this.#max;
+  }
+}
