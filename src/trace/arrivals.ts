@@ -1,0 +1,77 @@
+/** Arrivals of a trace as numbers: rate, burstiness, and whether a clock rounded them. */
+import { describeSamples, type Distribution } from "../core/quantile.ts";
+import type { Ms, PerSecond } from "../core/units.ts";
+
+export interface Arrivals {
+  /** Requests with a time. */
+  readonly n: number;
+  readonly first_ms: Ms;
+  readonly span_ms: Ms;
+  /** (n − 1) ÷ span; `null` where all came at once. */
+  readonly rate_per_s: PerSecond | null;
+  /** Gaps between neighbours, ms. */
+  readonly gap_ms: Distribution;
+  /** Coefficient of variation of the gaps: 1 = Poisson, more = bursts; `null` below 2 gaps or without a span. */
+  readonly cv: number | null;
+  /** Different instants, and the most requests at one. */
+  readonly distinct: number;
+  readonly largest_burst: number;
+  /** The step the times were rounded to, where they share one of a second or more, or fall on few instants; else `null`. */
+  readonly quantum_ms: Ms | null;
+}
+
+/** Describes arrival times (any order); `null` without any. */
+export function describeArrivals(times: readonly Ms[]): Arrivals | null {
+  const sorted = Float64Array.from(times).sort();
+  const n = sorted.length;
+  if (n === 0) return null;
+  const first_ms = sorted[0] as number;
+  const span_ms = (sorted[n - 1] as number) - first_ms;
+  const gaps = new Float64Array(n - 1);
+  let [distinct, burst, largest_burst] = [1, 1, 1];
+  for (let i = 1; i < n; i++) {
+    const gap = (sorted[i] as number) - (sorted[i - 1] as number);
+    gaps[i - 1] = gap;
+    if (gap > 0) {
+      distinct++;
+      burst = 0;
+    }
+    burst++;
+    largest_burst = Math.max(largest_burst, burst);
+  }
+  const gap_ms = describeSamples(gaps);
+  return {
+    n,
+    first_ms,
+    span_ms,
+    rate_per_s: span_ms > 0 ? ((n - 1) * 1000) / span_ms : null,
+    gap_ms,
+    cv: n > 2 && span_ms > 0 ? (gap_ms.std as number) / (gap_ms.mean as number) : null,
+    distinct,
+    largest_burst,
+    quantum_ms: quantumOf(gaps, n, distinct),
+  };
+}
+
+/** Below this many requests a common step is chance. */
+const ENOUGH = 50;
+
+/**
+ * Times are called rounded when requests pile up on instants (at most half as many instants as requests) and all gaps
+ * are multiples, to the ms, of one step of 100 ms or more.
+ */
+function quantumOf(gaps: Float64Array, n: number, distinct: number): Ms | null {
+  if (n < ENOUGH || distinct * 2 > n || distinct < 3) return null;
+  let step = 0;
+  for (const gap of gaps) {
+    if (gap > 0) step = greatestCommonDivisor(step, Math.round(gap));
+    if (step === 1) return null;
+  }
+  return step >= 100 ? step : null;
+}
+
+function greatestCommonDivisor(a: number, b: number): number {
+  let [x, y] = [a, b];
+  while (y !== 0) [x, y] = [y, x % y];
+  return x;
+}
