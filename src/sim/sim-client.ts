@@ -1,0 +1,248 @@
+/**
+ * The engine as a {@link Client}, in process: no socket, no parsing, exact times. What a server would refuse fails here
+ * with the same status. One chunk for each token; the end-of-sequence token is counted but carries no payload.
+ */
+import type { Client, InFlight, ModelRequest, PreparedRequest, StreamListener } from "../client/client.ts";
+import type { Clock } from "../core/clock.ts";
+import { httpFailureCode, type Failure } from "../core/failure.ts";
+import type { Ms } from "../core/units.ts";
+import type { Observation } from "../record/observation.ts";
+import { isRefusal, parseApiRequest, type ApiRequest, type Refusal } from "./api-request.ts";
+import type { SequenceEnd, SimEngine, SimHandle } from "./engine.ts";
+import { answerText } from "./output-words.ts";
+import { TOKEN_END } from "./tokenizer.ts";
+
+export interface SimClientOptions {
+  /** Names a request may use for the model, beside the engine's own; `"any"` accepts every name. */
+  readonly model_names?: readonly string[] | "any";
+}
+
+interface Prepared extends PreparedRequest {
+  readonly asked: ApiRequest | Refusal;
+  readonly keep_text: boolean;
+  readonly keep_chunks: boolean;
+}
+
+function bodyOf(request: ModelRequest): Record<string, unknown> {
+  const { prompt } = request;
+  const body: Record<string, unknown> = {
+    model: request.model,
+    max_tokens: request.max_tokens,
+    temperature: request.temperature,
+    stream: request.stream,
+  };
+  if (prompt.kind === "messages") {
+    body.messages = prompt.messages;
+    if (prompt.tools !== null) body.tools = prompt.tools;
+  } else {
+    body.prompt = prompt.kind === "text" ? prompt.text : prompt.ids;
+  }
+  if (request.force_length && request.max_tokens !== null) {
+    body.ignore_eos = true;
+    body.min_tokens = request.max_tokens;
+  }
+  return { ...body, ...request.params };
+}
+
+/** A fresh observation of a request sent at `sent`. */
+function observe(sent: Ms): Observation {
+  return {
+    sent_ms: sent,
+    connect_ms: 0,
+    headers_ms: null,
+    first_byte_ms: null,
+    first_token_ms: null,
+    first_output_ms: null,
+    last_token_ms: null,
+    end_ms: sent,
+    chunk_ms: [],
+    chunk_tokens: null,
+    chunks: 0,
+    prompt_tokens: null,
+    output_tokens: null,
+    cached_tokens: null,
+    reasoning_tokens: null,
+    prompt_tokens_source: "none",
+    output_tokens_source: "none",
+    finish_reason: null,
+    tool_calls: null,
+    engine: null,
+    text: null,
+    failure: null,
+    http_status: null,
+    attempts: 1,
+    notes: [],
+  };
+}
+
+/** One request under way. */
+class Exchange implements InFlight {
+  readonly #clock: Clock;
+  readonly #prepared: Prepared;
+  readonly #asked: ApiRequest;
+  readonly #done: (observation: Observation) => void;
+  readonly #listener: StreamListener | undefined;
+  readonly #seen: Observation;
+  readonly #chunk_ms: Ms[] = [];
+  #text = "";
+  #output = 0;
+  #handle: SimHandle | null = null;
+  #over = false;
+
+  constructor(
+    clock: Clock,
+    prepared: Prepared,
+    asked: ApiRequest,
+    done: (observation: Observation) => void,
+    listener: StreamListener | undefined,
+  ) {
+    this.#clock = clock;
+    this.#prepared = prepared;
+    this.#asked = asked;
+    this.#done = done;
+    this.#listener = listener;
+    this.#seen = observe(clock.now());
+    this.#seen.prompt_tokens = asked.request.prompt.tokens;
+    this.#seen.prompt_tokens_source = "server";
+  }
+
+  start(engine: SimEngine): void {
+    this.#handle = engine.submit(this.#asked.request, (id, at, end) => this.#token(id, at, end));
+  }
+
+  cancel(code: "aborted" | "timeout", message: string): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#handle?.abort();
+    const failure: Failure = { code, message, http_status: null };
+    const at = this.#clock.now();
+    this.#clock.at(at, () => this.#finish(at, failure));
+  }
+
+  #token(id: number, at: Ms, end: SequenceEnd | null): void {
+    if (this.#over) return;
+    this.#output++;
+    if (id !== TOKEN_END) {
+      if (this.#prepared.keep_text) this.#text += answerText(id);
+      if (this.#asked.stream) this.#chunk(at);
+    }
+    if (end === null) return;
+    this.#over = true;
+    const seen = this.#seen;
+    seen.cached_tokens = end.cached_tokens;
+    seen.finish_reason = end.reason;
+    seen.http_status = 200;
+    seen.engine = {
+      queue_ms: end.queue_ms,
+      prefill_ms: end.prefill_ms,
+      decode_ms: end.decode_ms,
+      cached_tokens: end.cached_tokens,
+      source: "sim",
+    };
+    this.#finish(at, null);
+  }
+
+  #chunk(at: Ms): void {
+    const seen = this.#seen;
+    seen.chunks++;
+    seen.last_token_ms = at;
+    if (this.#prepared.keep_chunks) this.#chunk_ms.push(at);
+    if (seen.first_token_ms === null) {
+      seen.first_token_ms = at;
+      seen.first_output_ms = at;
+      this.#listener?.onFirstToken?.(at);
+    }
+    this.#listener?.onChunk?.(at);
+  }
+
+  #finish(at: Ms, failure: Failure | null): void {
+    const seen = this.#seen;
+    seen.end_ms = at;
+    seen.failure = failure;
+    seen.chunk_ms = this.#chunk_ms;
+    // One token a chunk.
+    if (this.#asked.stream && this.#prepared.keep_chunks) seen.chunk_tokens = this.#chunk_ms.map(() => 1);
+    if (this.#output > 0 || failure === null) {
+      seen.output_tokens = this.#output;
+      seen.output_tokens_source = "server";
+    }
+    if (this.#prepared.keep_text) seen.text = this.#text;
+    this.#done(seen);
+  }
+}
+
+class SimClient implements Client {
+  readonly name: string;
+  readonly #engine: SimEngine;
+  readonly #clock: Clock;
+  readonly #names: readonly string[] | null;
+  readonly #open = new Set<Exchange>();
+
+  constructor(engine: SimEngine, clock: Clock, options: SimClientOptions) {
+    this.#engine = engine;
+    this.#clock = clock;
+    const names = options.model_names ?? [];
+    this.#names = names === "any" ? null : [engine.sim.served_name, ...names];
+    this.name = `simulator ${engine.sim.served_name}`;
+  }
+
+  prepare(request: ModelRequest): PreparedRequest {
+    const { sim } = this.#engine;
+    const endpoint = request.prompt.kind === "messages" ? "chat" : "completions";
+    const body = bodyOf(request);
+    const names = this.#names ?? [typeof body.model === "string" ? body.model : sim.served_name];
+    const prepared: Prepared = {
+      request_id: request.request_id,
+      body_bytes: 0,
+      asked: parseApiRequest(endpoint, body, request.request_id, sim, names),
+      keep_text: request.keep_text,
+      keep_chunks: request.keep_chunks,
+    };
+    return prepared;
+  }
+
+  send(
+    prepared: PreparedRequest,
+    done: (observation: Observation) => void,
+    listener?: StreamListener,
+  ): InFlight {
+    const { asked } = prepared as Prepared;
+    if (isRefusal(asked)) return this.#refuse(asked, done);
+    const exchange = new Exchange(
+      this.#clock,
+      prepared as Prepared,
+      asked,
+      (observation) => {
+        this.#open.delete(exchange);
+        done(observation);
+      },
+      listener,
+    );
+    this.#open.add(exchange);
+    exchange.start(this.#engine);
+    return exchange;
+  }
+
+  close(): Promise<void> {
+    for (const exchange of this.#open) exchange.cancel("aborted", "the client was closed");
+    return Promise.resolve();
+  }
+
+  #refuse(refusal: Refusal, done: (observation: Observation) => void): InFlight {
+    const now = this.#clock.now();
+    const seen = observe(now);
+    seen.http_status = refusal.status;
+    seen.failure = {
+      code: httpFailureCode(refusal.status),
+      message: refusal.message,
+      http_status: refusal.status,
+    };
+    this.#clock.at(now, () => done(seen));
+    return { cancel: () => {} };
+  }
+}
+
+/** A client of an engine in this process, on the same clock. Its requests cost no network time. */
+export function createSimClient(engine: SimEngine, clock: Clock, options: SimClientOptions = {}): Client {
+  return new SimClient(engine, clock, options);
+}
