@@ -1,0 +1,58 @@
+/** Growing columns of numbers. A million requests are a few typed arrays, not a million objects. NaN = not measured. */
+
+export class NumberColumn {
+  #data = new Float64Array(1024);
+  #length = 0;
+
+  push(value: number | null | undefined): void {
+    if (this.#length === this.#data.length) {
+      const larger = new Float64Array(Math.ceil(this.#data.length * 1.5));
+      larger.set(this.#data);
+      this.#data = larger;
+    }
+    this.#data[this.#length++] = value ?? NaN;
+  }
+
+  /** The values so far: a view, valid until the next push. */
+  values(): Float64Array {
+    return this.#data.subarray(0, this.#length);
+  }
+}
+
+export class IndexColumn {
+  #data = new Int32Array(1024);
+  #length = 0;
+
+  push(value: number): void {
+    if (this.#length === this.#data.length) {
+      const larger = new Int32Array(Math.ceil(this.#data.length * 1.5));
+      larger.set(this.#data);
+      this.#data = larger;
+    }
+    this.#data[this.#length++] = value;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  values(): Int32Array {
+    return this.#data.subarray(0, this.#length);
+  }
+}
+
+/** Groups 0…n−1 by `key[i]`: `order` holds the items group by group, each group in ascending order. */
+export function groupBy(key: Int32Array, groups: number): { order: Int32Array; starts: Int32Array } {
+  const starts = new Int32Array(groups + 1);
+  for (const group of key) starts[group + 1] = (starts[group + 1] as number) + 1;
+  for (let g = 0; g < groups; g++) starts[g + 1] = (starts[g + 1] as number) + (starts[g] as number);
+  const next = starts.slice();
+  const order = new Int32Array(key.length);
+  for (let i = 0; i < key.length; i++) {
+    const group = key[i] as number;
+    const at = next[group] as number;
+    order[at] = i;
+    next[group] = at + 1;
+  }
+  return { order, starts };
+}
