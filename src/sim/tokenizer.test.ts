@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import { assert, property, string } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { answerText, answerToken, planAnswer } from "./output-words.ts";
 import { startChain } from "./prompt-digest.ts";
@@ -47,8 +47,8 @@ describe("the simulator's tokenizer", () => {
   });
 
   it("decodes what it encoded, counts alike, and stays in its vocabulary", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "grapheme", maxLength: 200 }), (text) => {
+    assert(
+      property(string({ unit: "grapheme", maxLength: 200 }), (text) => {
         const ids = encode(text);
         expect(decode(ids)).toBe(text);
         expect(countTokens(text)).toBe(ids.length);
