@@ -1,5 +1,6 @@
 import type { Ms } from "../core/units.ts";
-import { recordedPromptTokens, type TracePrompt, type TraceRequest } from "../trace/trace-request.ts";
+import { optimalPrefixReuse, type PrefixReuse } from "../trace/prefix.ts";
+import { recordedPromptTokens, type TracePrompt } from "../trace/trace-request.ts";
 import type { Pacing } from "../record/manifest.ts";
 import type { PlanOptions } from "./plan-options.ts";
 import type { Plan, PlannedJob, PlannedRequest, Release } from "./plan.ts";
@@ -61,7 +62,13 @@ export function buildPlan(
       planned_output_tokens,
     };
   });
-  const reuse = options.optimalReuse?.(distinctRequests(slots, jobs, options.share_copies)) ?? null;
+  const measured = jobs.filter((job) => options.share_copies || job.copy === 0);
+  const reuse = options.optimal ? optimalReuse(measured) : null;
+  const hitRate = (job: WorkJob): number | null => {
+    // A copy that shares nothing reuses what its original does.
+    const id = options.share_copies ? job.job_id : originalId(job);
+    return reuse?.by_job.get(id)?.shared.hit_rate ?? null;
+  };
   const copies = options.share_copies ? 1 : options.copies;
   const notes = [...account.notes, ...outputNotes(outputs)];
   if (emptyPrompts > 0) notes.push(`${emptyPrompts} prompts of 0 tokens are sent with 1`);
@@ -73,15 +80,14 @@ export function buildPlan(
       requests: [...(indexOf[index] as Int32Array)],
       budget_ms: job.budget_ms,
       recorded_ms: recordedTime(job),
-      optimal_hit_rate: reuse?.by_job.get((job.turns[0] as WorkTurn).request.job_id) ?? null,
+      optimal_hit_rate: hitRate(job),
     })),
     pacing,
     max_concurrency: pacing === "closed" ? null : options.max_concurrency,
     max_concurrent_jobs: pacing === "closed" ? (options.max_concurrency ?? 1) : null,
     span_ms: span,
-    optimal_hit_rate:
-      reuse === null || reuse.prompt_tokens === 0 ? null : reuse.cached_tokens / reuse.prompt_tokens,
-    optimal_cached_tokens: reuse === null ? null : reuse.cached_tokens * copies,
+    optimal_hit_rate: reuse?.overall.hit_rate ?? null,
+    optimal_cached_tokens: reuse?.overall.hit_rate == null ? null : reuse.overall.cached_tokens * copies,
     notes,
     gaps_capped: account.gaps_capped,
   };
@@ -150,10 +156,16 @@ function recordedTime(job: WorkJob): Ms | null {
   return last >= first ? last - first : null;
 }
 
-/** Requests in plan order; copies that share nothing add none (each of them repeats the original's reuse). */
-function distinctRequests(slots: readonly Slot[], jobs: readonly WorkJob[], shared: boolean): TraceRequest[] {
-  return slots.flatMap(({ job: j, turn: t }) => {
-    const job = jobs[j] as WorkJob;
-    return shared || job.copy === 0 ? [(job.turns[t] as WorkTurn).request] : [];
-  });
+/** An endless cache for all jobs, in order of arrival. */
+function optimalReuse(jobs: readonly WorkJob[]): PrefixReuse {
+  return optimalPrefixReuse(
+    jobs.map((job) => ({
+      job_id: job.job_id,
+      turns: job.turns.map((turn) => ({ ...turn, think_origin: "missing" as const, gap_ms: null })),
+    })),
+  );
+}
+
+function originalId(job: WorkJob): string {
+  return (job.turns[0] as WorkTurn).request.job_id;
 }

@@ -1,9 +1,9 @@
 /**
  * Entries: the units that arrivals and `--max-requests` count in. In COMPAT A an entry of the trace is all queries that
- * start together; everywhere else an entry is one request.
+ * start together (its reader names it in `metadata.entry`); everywhere else an entry is one request.
  */
 import type { Ms } from "../core/units.ts";
-import type { WorkJob, Workload } from "./workload.ts";
+import type { Workload } from "./workload.ts";
 
 export interface Entry {
   /** `null` where the trace does not tell. */
@@ -17,14 +17,12 @@ export function entriesOf(jobs: Workload): Entry[] {
   const entries: { offset_ms: Ms | null; members: [number, number][] }[] = [];
   const named = new Map<string, number>();
   jobs.forEach((job, j) => {
-    const together = startsTogether(job);
     job.turns.forEach((turn, t) => {
       const name = turn.request.metadata?.["entry"];
       const key =
         typeof name === "string" || typeof name === "number" ? `entry ${name} copy ${job.copy}` : null;
       const known = key === null ? undefined : named.get(key);
       if (known !== undefined) entries[known]?.members.push([j, t]);
-      else if (together && t > 0) entries.at(-1)?.members.push([j, t]);
       else {
         if (key !== null) named.set(key, entries.length);
         entries.push({ offset_ms: turn.offset_ms, members: [[j, t]] });
@@ -37,17 +35,6 @@ export function entriesOf(jobs: Workload): Entry[] {
 /** By time, then as in the workload; entries without a time last. */
 export function sortEntries(entries: readonly Entry[]): Entry[] {
   return entries.toSorted((a, b) => compareTimes(a.offset_ms, b.offset_ms));
-}
-
-/** A job of several turns without parents that all arrive at one instant: the queries of one entry. */
-function startsTogether(job: WorkJob): boolean {
-  const first = job.turns[0];
-  return (
-    job.turns.length > 1 &&
-    first !== undefined &&
-    first.offset_ms !== null &&
-    job.turns.every((turn) => turn.parents.length === 0 && turn.offset_ms === first.offset_ms)
-  );
 }
 
 function compareTimes(a: Ms | null, b: Ms | null): number {

@@ -1,7 +1,6 @@
 /** What a trace's plan can be asked for. Every contradiction and every value out of range is refused here. */
 import { UserError } from "../core/failure.ts";
 import type { Ms, PerSecond, Tokens } from "../core/units.ts";
-import type { TraceRequest } from "../trace/trace-request.ts";
 
 export const PACINGS = ["auto", "recorded", "jobs", "closed"] as const;
 export type PacingChoice = (typeof PACINGS)[number];
@@ -11,14 +10,6 @@ export type ArrivalType = (typeof ARRIVAL_TYPES)[number];
 
 export const OUTPUT_MODES = ["exact", "free"] as const;
 export type OutputMode = (typeof OUTPUT_MODES)[number];
-
-/** The best any prefix cache could do on this work (an endless one). */
-export interface OptimalReuse {
-  readonly cached_tokens: Tokens;
-  readonly prompt_tokens: Tokens;
-  /** Hit rate (0–1) of each job by its id. */
-  readonly by_job: ReadonlyMap<string, number>;
-}
 
 export interface PlanOptions {
   readonly pacing: PacingChoice;
@@ -55,8 +46,8 @@ export interface PlanOptions {
   /** ...plus a uniform draw from [0, this). */
   readonly stagger_jitter_ms: Ms;
   readonly seed: number;
-  /** Analysis of the planned requests in order (trace/prefix.ts); `null` leaves the plan's optimum unknown. */
-  readonly optimalReuse: ((requests: readonly TraceRequest[]) => OptimalReuse | null) | null;
+  /** Work out the optimal prefix hit rate of what is planned. */
+  readonly optimal: boolean;
 }
 
 export const DEFAULT_PLAN_OPTIONS: PlanOptions = {
@@ -81,7 +72,7 @@ export const DEFAULT_PLAN_OPTIONS: PlanOptions = {
   stagger_ms: 0,
   stagger_jitter_ms: 0,
   seed: 0,
-  optimalReuse: null,
+  optimal: true,
 };
 
 /** Throws a `UserError` that names the flag. */

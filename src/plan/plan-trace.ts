@@ -4,7 +4,7 @@ import { buildPlan } from "./build-plan.ts";
 import { checkPlanOptions, DEFAULT_PLAN_OPTIONS, type PlanOptions } from "./plan-options.ts";
 import { choosePacing } from "./choose-pacing.ts";
 import type { Plan } from "./plan.ts";
-import type { ResolvedJob } from "./resolved-job.ts";
+import type { ResolvedJob } from "../trace/jobs.ts";
 import { copyJobs } from "./transforms/copy-jobs.ts";
 import { limitJobs, limitRequests } from "./transforms/limit.ts";
 import { overrideLengths } from "./transforms/override-lengths.ts";

@@ -1,7 +1,7 @@
 /** A trace on its way to a plan: transforms take one workload and give the next, with what they did in words. */
 import type { Ms, PerSecond } from "../core/units.ts";
 import type { TraceRequest } from "../trace/trace-request.ts";
-import type { ResolvedJob } from "./resolved-job.ts";
+import type { ResolvedJob } from "../trace/jobs.ts";
 
 export interface WorkTurn {
   readonly request: TraceRequest;
