@@ -40,6 +40,8 @@ export interface HttpClientOptions {
   readonly http2?: boolean;
   /** URL of an HTTP proxy. The environment's proxy variables are never looked at. */
   readonly proxy?: string | null;
+  /** Carries the exchanges instead of the one that the options above would make. */
+  readonly transport?: Transport;
 }
 
 /** Ten minutes: longer than any first token that somebody waits for. */
@@ -88,7 +90,7 @@ class ProtocolHttpClient implements HttpClient, ExchangeContext {
       ...authorization(options, this.endpoint),
     };
     this.#timeouts = new TimeoutQueue(clock, this.timeoutMs);
-    this.transport = createTransport(options, this.endpoint.origin);
+    this.transport = options.transport ?? createTransport(options, this.endpoint.origin);
   }
 
   get openStreams(): number {

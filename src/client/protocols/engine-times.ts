@@ -20,9 +20,9 @@ export function readTimings(object: Fields, delta: Delta): void {
   if (computed !== null && cached !== null) delta.prompt_tokens ??= computed + cached;
 }
 
-/** The simulated engine's `reprise_engine`: queue, prefill and decode time, ms. */
+/** The simulated engine's `reprise_sim`: queue, prefill and decode time, ms. */
 export function readSimulated(object: Fields, delta: Delta): void {
-  const times = asFields(object["reprise_engine"]);
+  const times = asFields(object["reprise_sim"]);
   if (times === null) return;
   delta.engine = {
     queue_ms: asNumber(times["queue_ms"]),

@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { DONE, FIN, R, U } from "../stub/events.ts";
+import { observe, observeSteps } from "../stub/observe.ts";
+import { chunk, head, response } from "../stub/wire.ts";
+
+describe("case 5: stops early but looks clean", () => {
+  const two = R("A") + R("B");
+
+  it.each([
+    ["no last chunk", Buffer.concat([Buffer.from(head("chunked")), chunk(two)])],
+    ["cut inside a chunk", Buffer.concat([Buffer.from(head("chunked")), chunk(two).subarray(0, -20)])],
+    ["a last chunk without finish", response([two])],
+    ["close-delimited", response([two], "close")],
+    ["shorter than its Content-Length", Buffer.from(head("length", 5000) + two)],
+    ["a head and nothing else", Buffer.from(head("chunked"))],
+    ["half a head", Buffer.from(head("chunked").slice(0, 40))],
+    ["an empty finish_reason", response([two + FIN("")])],
+    ["half an event at the end", response([two + 'data: {"choices":[{"index":0,"finish_rea'])],
+    ["usage, but no finish", response([two + U(2)])],
+  ])("%s -> truncated", async (_name, bytes) => {
+    const seen = await observeSteps([
+      { at: 10, bytes },
+      { at: 30, end: "fin" },
+    ]);
+    expect(seen.failure?.code).toBe("truncated");
+    expect(seen.http_status).toBe(seen.headers_ms === null ? null : 200);
+  });
+
+  it("an empty body with a JSON type -> truncated", async () => {
+    const seen = await observeSteps([
+      { at: 10, bytes: response([], "length", { type: "application/json" }) },
+    ]);
+    expect(seen.failure?.code).toBe("truncated");
+  });
+
+  it.each([
+    ["finish without [DONE], last chunk", response([two + FIN("stop")])],
+    ["finish without [DONE], close-delimited", response([two + FIN("stop")], "close")],
+    ["finish without [DONE], Content-Length", response([two + FIN("stop")], "length")],
+    ["[DONE] without newline", response([two + "data: [DONE]"])],
+    ["[DONE] with one newline, close-delimited", response([two + "data: [DONE]\n"], "close")],
+    ["[DONE] and no last chunk", Buffer.concat([Buffer.from(head("chunked")), chunk(two + DONE)])],
+  ])("control: %s -> ok", async (_name, bytes) => {
+    const seen = await observeSteps([
+      { at: 10, bytes },
+      { at: 30, end: "fin" },
+    ]);
+    expect([seen.failure, seen.text]).toEqual([null, "AB"]);
+  });
+
+  it("a reset in the middle keeps what was seen", async () => {
+    const seen = await observe([[10, R("A")]]).catch(() => null);
+    expect(seen?.failure?.code).toBe("truncated");
+    const reset = await observeSteps([
+      { at: 10, bytes: Buffer.concat([Buffer.from(head("chunked")), chunk(R("A"))]) },
+      { at: 25, end: { code: "reset", message: "the connection was lost" } },
+    ]);
+    expect(reset.failure?.code).toBe("reset");
+    expect([reset.first_token_ms, reset.end_ms, reset.chunks]).toEqual([10, 25, 1]);
+  });
+});

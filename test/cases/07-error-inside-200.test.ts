@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { C, DONE, event, FIN, R, U } from "../stub/events.ts";
+import { observe, observeChat } from "../stub/observe.ts";
+
+const ERROR = { error: { message: "CUDA out of memory", type: "server_error", code: 500 } };
+
+describe("case 7: an error inside a 200", () => {
+  it.each([
+    ["as the first event", [[10, event(ERROR) + DONE]], 0],
+    [
+      "after three tokens",
+      [
+        [10, R("A")],
+        [20, R("B")],
+        [30, R("C")],
+        [40, event(ERROR) + DONE],
+      ],
+      3,
+    ],
+    [
+      "as a named event",
+      [
+        [10, R("A")],
+        [40, "event: error\ndata: CUDA out of memory\n\n"],
+      ],
+      1,
+    ],
+    ["as a named event with JSON", [[40, 'event: error\ndata: {"message":"CUDA out of memory"}\n\n']], 0],
+    ["as text", [[40, event({ error: "CUDA out of memory" })]], 0],
+    ["vLLM's old form", [[40, event({ object: "error", message: "CUDA out of memory", code: 500 })]], 0],
+    ["beside choices", [[40, event({ choices: [{ index: 0, text: "A" }], ...ERROR })]], 0],
+    ["after the finish reason", [[40, R("A") + FIN("stop") + event(ERROR)]], 1],
+  ] as [string, [number, string][], number][])("%s", async (_name, pieces, chunks) => {
+    const seen = await observe([...pieces, [50, "data: never read\n\n"]]);
+    expect(seen.failure).toEqual({ code: "server_error", message: "CUDA out of memory", http_status: 200 });
+    expect(seen.chunks).toBe(chunks);
+    expect(seen.end_ms).toBe((pieces.at(-1) as [number, string])[0]);
+  });
+
+  it("a finish_reason of error or abort is no success", async () => {
+    for (const reason of ["error", "abort"]) {
+      expect((await observe([[10, R("A") + FIN(reason) + DONE]])).failure?.code).toBe("server_error");
+    }
+  });
+
+  it("control: error null in each chunk", async () => {
+    const seen = await observeChat([
+      [10, event({ error: null, choices: [{ index: 0, delta: { content: "A" } }] })],
+      [20, event({ error: null, choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) + U(1) + DONE],
+    ]);
+    expect([seen.failure, seen.text]).toEqual([null, "A"]);
+  });
+
+  it("control: text that looks like an error", async () => {
+    const text = 'data: {"error":{"message":"x"}}\n\nevent: error\n\n';
+    const seen = await observeChat([
+      [10, C({ content: text })],
+      [20, FIN("stop") + U(1) + DONE],
+    ]);
+    expect([seen.failure, seen.text]).toEqual([null, text]);
+  });
+});

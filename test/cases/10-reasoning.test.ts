@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import { C, DONE, FIN, U } from "../stub/events.ts";
+import { observeChat, tpot } from "../stub/observe.ts";
+
+describe("case 10: reasoning before content", () => {
+  it.each([
+    ["reasoning_content", (text: string) => ({ reasoning_content: text })],
+    ["reasoning", (text: string) => ({ reasoning: text })],
+    ["both names with the same text", (text: string) => ({ reasoning: text, reasoning_content: text })],
+    ["content null beside it", (text: string) => ({ reasoning_content: text, content: null })],
+    [
+      "thinking parts",
+      (text: string) => ({ content: [{ type: "thinking", thinking: [{ type: "text", text }] }] }),
+    ],
+  ])("in %s", async (_name, delta) => {
+    const seen = await observeChat([
+      [200, C(delta("a"))],
+      [220, C(delta("b"))],
+      [240, C(delta("c"))],
+      [900, C({ content: "d" })],
+      [920, C({ content: "e" })],
+      [921, FIN("stop") + U(5, { completion_tokens_details: { reasoning_tokens: 3 } }) + DONE],
+    ]);
+    expect([seen.first_token_ms, seen.first_output_ms, seen.output_tokens, seen.reasoning_tokens]).toEqual([
+      200, 900, 5, 3,
+    ]);
+    expect(tpot(seen)).toBe(180);
+    expect(seen.text).toBe("de");
+  });
+
+  it("reasoning only is ok, without a first output", async () => {
+    const seen = await observeChat([
+      [200, C({ reasoning_content: "a" })],
+      [220, FIN("length") + U(1) + DONE],
+    ]);
+    expect([seen.failure, seen.first_token_ms, seen.first_output_ms]).toEqual([null, 200, null]);
+  });
+});

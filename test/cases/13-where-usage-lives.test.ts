@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { DONE, event, FIN, R, U, usage } from "../stub/events.ts";
+import { observe } from "../stub/observe.ts";
+
+const details = { prompt_tokens_details: { cached_tokens: 3 } };
+
+describe("case 13: where usage lives", () => {
+  it.each([
+    ["in its own chunk, choices []", R("A") + R("B") + FIN("stop") + U(2, details)],
+    [
+      "beside an empty delta",
+      R("A") + R("B") + FIN("stop") + event({ choices: [{ delta: {} }], usage: usage(2, details) }),
+    ],
+    [
+      "in the last text chunk",
+      R("A") + event({ choices: [{ index: 0, text: "B", finish_reason: "stop" }], usage: usage(2, details) }),
+    ],
+    [
+      "in the finish chunk",
+      R("A") +
+        R("B") +
+        event({ choices: [{ index: 0, text: "", finish_reason: "stop" }], usage: usage(2, details) }),
+    ],
+    ["without choices", R("A") + R("B") + FIN("stop") + event({ usage: usage(2, details) })],
+    ["choices null", R("A") + R("B") + FIN("stop") + event({ choices: null, usage: usage(2, details) })],
+    ["before the finish", R("A") + R("B") + U(2, details) + FIN("stop")],
+  ])("%s", async (_name, body) => {
+    const seen = await observe([[10, body + DONE]]);
+    expect([seen.failure, seen.text, seen.prompt_tokens, seen.output_tokens, seen.cached_tokens]).toEqual([
+      null,
+      "AB",
+      7,
+      2,
+      3,
+    ]);
+    expect([seen.prompt_tokens_source, seen.output_tokens_source]).toEqual(["server", "server"]);
+  });
+
+  it("absent: payload chunks, and said so", async () => {
+    const seen = await observe([[10, R("A") + R("B") + FIN("stop") + DONE]]);
+    expect([seen.output_tokens, seen.output_tokens_source]).toEqual([2, "chunks"]);
+    expect([seen.prompt_tokens, seen.prompt_tokens_source, seen.cached_tokens]).toEqual([null, "none", null]);
+  });
+});

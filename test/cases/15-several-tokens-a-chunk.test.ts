@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { DONE, FIN, R, U, usage } from "../stub/events.ts";
+import { gaps, observe, tpot } from "../stub/observe.ts";
+
+const chunk = (text: string, n: number): string =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, text }], usage: usage(n) })}\n\n`;
+
+describe("case 15: several tokens a chunk", () => {
+  it("from cumulative usage", async () => {
+    const seen = await observe([
+      [100, chunk("A", 1)],
+      [140, chunk("BCDE", 5)],
+      [180, chunk("FGHI", 9) + FIN("stop") + DONE],
+    ]);
+    expect([seen.output_tokens, seen.chunk_tokens, gaps(seen), tpot(seen)]).toEqual([
+      9,
+      [1, 4, 4],
+      [40, 40],
+      10,
+    ]);
+  });
+
+  it("from token ids, where a chunk without text carries a token that belongs to the next", async () => {
+    const seen = await observe([
+      [100, R("A", { token_ids: [5] })],
+      [120, R("", { token_ids: [6] })],
+      [140, R("é", { token_ids: [7, 8] })],
+      [150, R("", { token_ids: [9], finish_reason: "stop" }) + DONE],
+    ]);
+    expect([seen.chunk_tokens, seen.output_tokens, seen.output_tokens_source]).toEqual([[1, 3], 5, "server"]);
+  });
+
+  it("from log probabilities; the server's own count wins", async () => {
+    const seen = await observe([
+      [100, R("AB", { logprobs: { tokens: ["A", "B"] } })],
+      [140, R("C", { logprobs: { tokens: ["C"] } }) + FIN("stop") + U(4) + DONE],
+    ]);
+    expect([seen.chunk_tokens, seen.output_tokens]).toEqual([[2, 1], 4]);
+  });
+});
