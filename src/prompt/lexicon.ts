@@ -74,7 +74,7 @@ async function buildSpaced(tokenizer: Tokenizer, rng: Rng): Promise<Lexicon | nu
 async function buildGlued(tokenizer: Tokenizer, rng: Rng): Promise<Lexicon | null> {
   const probe = await LexiconProbe.create(tokenizer, "");
   if (probe === null) return null;
-  const singles = await probe.findSingles([...GLUED]);
+  const singles = await probe.findSingles(GLUED.split(""));
   const words = await keepPairs(probe, singles, singles.length);
   const clean = words.length < MIN_GLUED ? null : await dropFailing(probe, words, rng);
   if (clean === null || clean.length < MIN_GLUED) return null;

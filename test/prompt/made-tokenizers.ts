@@ -87,7 +87,14 @@ export function byteLevelJson(): JsonObject {
 /** As BERT's: words cut at white space, [CLS] and [SEP] around. */
 export function wordPieceJson(): JsonObject {
   const vocab: Record<string, number> = {};
-  for (const piece of ["[PAD]", "[UNK]", "[CLS]", "[SEP]", ...WORDS, ..."abcdefghijklmnopqrstuvwxyz"])
+  for (const piece of [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    ...WORDS,
+    ..."abcdefghijklmnopqrstuvwxyz".split(""),
+  ])
     vocab[piece] = Object.keys(vocab).length;
   return {
     version: "1.0",

@@ -1,0 +1,192 @@
+/** A synthetic agent trace: jobs made by a model, started by an arrival process, all of it from one seed. */
+import type { JsonObject } from "../core/json.ts";
+import { createRng, type Rng } from "../core/random.ts";
+import type { Ms } from "../core/units.ts";
+import { VERSION } from "../core/version.ts";
+import type { TraceRequest } from "../trace/trace-request.ts";
+import { resolveAgentModel, type AgentModel } from "./agent-model.ts";
+import { drawStarts } from "./arrivals.ts";
+import { BlockNames, Conversation } from "./conversation.ts";
+import type { GenerateOptions } from "./generate-options.ts";
+import { buildJob, type DraftTurn, type SystemPrompts } from "./job.ts";
+import { drawServegen, readServegen, type ServegenArrival } from "./servegen.ts";
+
+export interface GeneratedTrace {
+  /** The first line of the file: what was asked for, and that all of it is made up. */
+  readonly header: JsonObject;
+  /** In order of arrival. One job at a time is held, however many there are. */
+  requests(): Iterable<TraceRequest>;
+  /** Things to tell the user, one line each. */
+  readonly notes: readonly string[];
+}
+
+/** Makes the trace that `options` (from `parseGenerateOptions`) describe. Reads the ServeGen files, where they are named. */
+export async function generateTrace(options: GenerateOptions): Promise<GeneratedTrace> {
+  const rng = createRng(options.seed);
+  const model = resolveAgentModel(options);
+  const notes: string[] = [];
+  let starts: readonly Start[];
+  if (options.servegen === null) {
+    starts = drawStarts(options, rng.fork("starts")).map((start_ms) => ({ start_ms, servegen: null }));
+  } else {
+    const client = await readServegen(options.servegen, options.servegenDataset);
+    const drawn = drawServegen(client, options, rng.fork("servegen"));
+    notes.push(...drawn.notes);
+    // An agent of its own keeps its lengths; else each arrival is one request with the client's lengths.
+    const own = options.preset !== null;
+    starts = drawn.arrivals.map((arrival) => ({
+      start_ms: arrival.start_ms,
+      servegen: own ? null : arrival,
+    }));
+  }
+  return {
+    header: makeHeader(options),
+    notes,
+    requests: () => makeRequests(options, model, starts, rng),
+  };
+}
+
+interface Start {
+  readonly start_ms: Ms;
+  readonly servegen: ServegenArrival | null;
+}
+
+function* makeRequests(
+  options: GenerateOptions,
+  model: AgentModel,
+  starts: readonly Start[],
+  rng: Rng,
+): Generator<TraceRequest> {
+  const names = new BlockNames(options.blockTokens);
+  const main = new Conversation(names).append(model.systemTokens);
+  // Sub-agents have instructions of their own.
+  const sub = model.subAgent === model.agent ? main : new Conversation(names).append(model.systemTokens);
+  const systems: SystemPrompts = { main, sub, names };
+  const jobs = rng.fork("jobs");
+  let waiting: TraceRequest[] = [];
+  for (const [at, start] of starts.entries()) {
+    const due = waiting.filter((request) => (request.arrival_ms ?? 0) < start.start_ms);
+    if (due.length > 0) {
+      waiting = waiting.filter((request) => (request.arrival_ms ?? 0) >= start.start_ms);
+      yield* due.sort(byArrival);
+    }
+    const id = `job-${String(at).padStart(String(starts.length - 1).length, "0")}`;
+    const turns =
+      start.servegen === null
+        ? buildJob(model, systems, jobs.fork(String(at)))
+        : [servegenTurn(start.servegen, new Conversation(names))];
+    waiting.push(...toRequests(id, start.start_ms, turns, options));
+  }
+  yield* waiting.sort(byArrival);
+}
+
+function byArrival(a: TraceRequest, b: TraceRequest): number {
+  return (a.arrival_ms ?? 0) - (b.arrival_ms ?? 0) || (a.turn ?? 0) - (b.turn ?? 0);
+}
+
+function servegenTurn(arrival: ServegenArrival, prompt: Conversation): DraftTurn {
+  return {
+    index: 0,
+    after: [],
+    turn: 0,
+    agent: "servegen",
+    prompt_tokens: prompt.append(arrival.input_tokens).tokens,
+    blocks: [],
+    output_tokens: arrival.output_tokens,
+    think_ms: null,
+    tool: null,
+  };
+}
+
+/** Arrivals of later turns are where they would lie if outputs came at the target speed. */
+function toRequests(
+  job: string,
+  start: Ms,
+  turns: readonly DraftTurn[],
+  options: GenerateOptions,
+): TraceRequest[] {
+  const ends: Ms[] = [];
+  return turns.map((turn): TraceRequest => {
+    const ready = turn.after.reduce((latest, parent) => Math.max(latest, ends[parent] as Ms), start);
+    const arrival = round(ready + (turn.think_ms ?? 0));
+    ends.push(arrival + (turn.output_tokens * 1000) / options.targetTokPerS);
+    const named = turn.blocks.length > 0;
+    return {
+      request_id: `${job}/${turn.index}`,
+      job_id: job,
+      turn: turn.turn,
+      arrival_ms: arrival,
+      after: turn.after.map((parent) => `${job}/${parent}`),
+      think_ms: turn.think_ms,
+      tool: turn.tool,
+      prompt: {
+        kind: "length",
+        tokens: turn.prompt_tokens,
+        hash_ids: named ? turn.blocks : null,
+        block_tokens: named ? options.blockTokens : null,
+        hash_scope: null,
+      },
+      max_tokens: turn.output_tokens,
+      expected_output_tokens: turn.output_tokens,
+      temperature: 0,
+      params: null,
+      budget_ms: turn.index === 0 ? options.budgetMs : null,
+      agent: turn.agent,
+      recorded: null,
+      metadata: null,
+    };
+  });
+}
+
+function round(ms: Ms): Ms {
+  return Math.round(ms * 1000) / 1000;
+}
+
+function makeHeader(options: GenerateOptions): JsonObject {
+  const asked = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null));
+  return {
+    reprise_trace: 1,
+    source: `reprise generate ${VERSION}`,
+    licence: "CC0-1.0",
+    units: { arrival_ms: "ms", think_ms: "ms", prompt_tokens: "tokens" },
+    recorded: [],
+    inferred: [],
+    made_up: ["arrivals", "order", "think_time", "prompt_length", "prefix_sharing", "output_length"],
+    parameters: asked,
+    seed: options.seed,
+  };
+}
+
+/** A row of our own format (FORMATS, "Ours"); fields without a value are left out. */
+export function toRow(request: TraceRequest): JsonObject {
+  const { prompt } = request;
+  const row: Record<string, JsonObject[string]> = {
+    request_id: request.request_id,
+    job_id: request.job_id,
+    turn: request.turn ?? 0,
+    arrival_ms: request.arrival_ms ?? 0,
+  };
+  if (request.after !== null) row["after"] = request.after;
+  if (request.think_ms !== null) row["think_ms"] = request.think_ms;
+  if (request.tool !== null) row["tool"] = request.tool.map(({ name, ms }) => ({ name, ms }));
+  if (prompt.kind === "text") row["prompt"] = prompt.text;
+  if (prompt.kind === "length") {
+    row["prompt_tokens"] = prompt.tokens;
+    if (prompt.hash_ids !== null && prompt.block_tokens !== null) {
+      row["hash_ids"] = prompt.hash_ids;
+      row["block_tokens"] = prompt.block_tokens;
+    }
+  }
+  if (request.max_tokens !== null) row["max_tokens"] = request.max_tokens;
+  if (request.expected_output_tokens !== null) row["expected_output_tokens"] = request.expected_output_tokens;
+  if (request.temperature !== null) row["temperature"] = request.temperature;
+  if (request.budget_ms !== null) row["budget_ms"] = request.budget_ms;
+  if (request.agent !== null) row["agent"] = request.agent;
+  return row;
+}
+
+/** The lines of the trace's file, header first, without line ends. */
+export function* toLines(trace: GeneratedTrace): Generator<string> {
+  yield JSON.stringify(trace.header);
+  for (const request of trace.requests()) yield JSON.stringify(toRow(request));
+}
