@@ -1,0 +1,232 @@
+/** Compares runs of the same work, job by job. */
+import { UserError } from "../core/failure.ts";
+import { createRng } from "../core/random.ts";
+import { drawResamples, estimateRatio, type RatioEstimate, type Resamples } from "./bootstrap.ts";
+import { findConcerns, optionChanges, serverChanges, type Change, type Concern } from "./comparability.ts";
+import type { JobStatus, RunIdentity, RunSamples } from "./run-samples.ts";
+import { makeStatistic, type SortedValues, type Statistic } from "./statistic.ts";
+
+export interface StatisticRow extends RatioEstimate {
+  readonly statistic: Statistic;
+  /** `better` and `worse` only where the interval excludes "no change". */
+  readonly verdict: "better" | "worse" | "unclear";
+  /** Largest ratio among repeats of the same configuration (≥ 1); `null` without repeats. */
+  readonly noise: number | null;
+}
+
+export interface StatusChange {
+  readonly job_id: string;
+  readonly a: JobStatus | "absent";
+  readonly b: JobStatus | "absent";
+}
+
+export interface Tally {
+  readonly ok: number;
+  readonly failed: number;
+  readonly unfinished: number;
+  /** `null` without a budget. */
+  readonly over_budget: number | null;
+}
+
+export interface Comparison {
+  readonly a: RunIdentity;
+  readonly b: RunIdentity;
+  readonly concerns: readonly Concern[];
+  /** Jobs ok in both: what the rows stand on. */
+  readonly paired_jobs: number;
+  /** Over the jobs that both runs have. */
+  readonly jobs: { readonly a: Tally; readonly b: Tally };
+  readonly failed_requests: { readonly a: number; readonly b: number };
+  readonly status_changes: readonly StatusChange[];
+  readonly rows: readonly StatisticRow[];
+  readonly option_changes: readonly Change[];
+  readonly server_changes: readonly Change[];
+  /** The same draws for every statistic; for gates. */
+  readonly pairing: Pairing;
+}
+
+export interface CompareOptions {
+  readonly statistics?: readonly Statistic[];
+  readonly seed?: number;
+  /** Further runs of A's or B's configuration, for the noise. */
+  readonly repeats?: readonly (readonly RunSamples[])[];
+  /** Compare although the work differs. */
+  readonly anyway?: boolean;
+}
+
+export const DEFAULT_STATISTICS: readonly Statistic[] = [
+  makeStatistic("job_e2e", null),
+  makeStatistic("job_e2e", 50),
+  makeStatistic("job_e2e", 99),
+  makeStatistic("queueing", null),
+  makeStatistic("job_answer", 50),
+  makeStatistic("ttft", 50),
+  makeStatistic("ttft", 99),
+  makeStatistic("tpot", 50),
+  makeStatistic("tpot", 99),
+  makeStatistic("response", 99),
+];
+
+/** B against A. Throws a `UserError` where the two did not do the same work. */
+export function compareRuns(a: RunSamples, b: RunSamples, options: CompareOptions = {}): Comparison {
+  const jobs = commonJobs(a, b);
+  const concerns = findConcerns(a.identity, b.identity, jobs.length);
+  const refused = concerns.filter(({ severity }) => severity === "refuse");
+  if (refused.length > 0 && (options.anyway !== true || jobs.length === 0)) {
+    throw new UserError(
+      `${a.identity.label} and ${b.identity.label} cannot be compared: ${refused.map(({ text }) => text).join("; ")}`,
+      { hint: "compare runs of the same trace, with the same pacing and seeds" },
+    );
+  }
+  const pairing = new Pairing(a, b, options.seed ?? 0);
+  const statistics = (options.statistics ?? DEFAULT_STATISTICS).filter(
+    ({ metric }) => a.metrics[metric] !== undefined || b.metrics[metric] !== undefined,
+  );
+  return {
+    a: a.identity,
+    b: b.identity,
+    concerns,
+    paired_jobs: pairing.jobs.length,
+    jobs: { a: tally(a, jobs), b: tally(b, jobs) },
+    failed_requests: { a: a.failed_requests, b: b.failed_requests },
+    status_changes: statusChanges(a, b),
+    rows: statistics.map((statistic) => {
+      const estimate = pairing.ratio(statistic);
+      return {
+        statistic,
+        ...estimate,
+        verdict: verdictOf(statistic, estimate),
+        noise: noiseOf(statistic, options.repeats ?? [], options.seed ?? 0),
+      };
+    }),
+    option_changes: optionChanges(a.identity, b.identity),
+    server_changes: serverChanges(a.identity, b.identity),
+    pairing,
+  };
+}
+
+/** The jobs ok in both runs, their samples, and one set of draws. */
+export class Pairing {
+  /** Sorted, so that swapped runs draw the same jobs. */
+  readonly jobs: readonly string[];
+  readonly a: RunSamples;
+  readonly b: RunSamples;
+  readonly #seed: number;
+  #resamples: Resamples | null = null;
+
+  constructor(a: RunSamples, b: RunSamples, seed: number) {
+    const ok = (run: RunSamples): Set<string> =>
+      new Set(run.job_ids.filter((_id, index) => run.jobs[index]?.status === "ok"));
+    const okB = ok(b);
+    this.jobs = [...ok(a)].filter((id) => okB.has(id)).sort();
+    this.a = a;
+    this.b = b;
+    this.#seed = seed;
+  }
+
+  get resamples(): Resamples {
+    const values = Math.max(
+      0,
+      ...[this.a, this.b].flatMap((run) => Object.values(run.metrics).map(({ value }) => value.length)),
+    );
+    this.#resamples ??= drawResamples(createRng(this.#seed).fork("compare"), this.jobs.length, values);
+    return this.#resamples;
+  }
+
+  /** Draws of another number of jobs (those with a status, not only those ok in both). */
+  resamplesOf(jobs: number): Resamples {
+    return drawResamples(createRng(this.#seed).fork("compare"), jobs, jobs);
+  }
+
+  ratio(statistic: Statistic): RatioEstimate {
+    return estimateRatio(
+      statistic,
+      this.values("a", statistic.metric),
+      this.values("b", statistic.metric),
+      this.resamples,
+    );
+  }
+
+  /** b ÷ a without an interval. */
+  point(statistic: Statistic): number | null {
+    const none: Resamples = { jobs: this.jobs.length, weights: [] };
+    return estimateRatio(
+      statistic,
+      this.values("a", statistic.metric),
+      this.values("b", statistic.metric),
+      none,
+    ).ratio;
+  }
+
+  /** Values of a metric in the paired jobs, ascending. */
+  values(side: "a" | "b", metric: string): SortedValues {
+    const run = this[side];
+    const column = run.metrics[metric];
+    if (column === undefined) return { value: new Float64Array(0), job: new Int32Array(0) };
+    const position = new Map(this.jobs.map((id, index) => [id, index]));
+    const place = run.job_ids.map((id) => position.get(id) ?? -1);
+    const kept: [number, number][] = [];
+    for (let at = 0; at < column.value.length; at++) {
+      const job = place[column.job[at] as number] ?? -1;
+      if (job >= 0) kept.push([column.value[at] as number, job]);
+    }
+    kept.sort((x, y) => x[0] - y[0]);
+    return {
+      value: Float64Array.from(kept, ([value]) => value),
+      job: Int32Array.from(kept, ([, job]) => job),
+    };
+  }
+}
+
+function verdictOf(statistic: Statistic, { interval }: RatioEstimate): StatisticRow["verdict"] {
+  if (interval === null || (interval.low <= 1 && interval.high >= 1)) return "unclear";
+  const grew = interval.low > 1;
+  return grew === (statistic.better === "higher") ? "better" : "worse";
+}
+
+/** Repeats differ only by chance: the largest ratio between any two of one configuration. */
+function noiseOf(
+  statistic: Statistic,
+  groups: readonly (readonly RunSamples[])[],
+  seed: number,
+): number | null {
+  let largest: number | null = null;
+  for (const group of groups) {
+    for (const [index, first] of group.entries()) {
+      for (const second of group.slice(index + 1)) {
+        const ratio = new Pairing(first, second, seed).point(statistic);
+        if (ratio !== null) largest = Math.max(largest ?? 1, ratio, 1 / ratio);
+      }
+    }
+  }
+  return largest;
+}
+
+function commonJobs(a: RunSamples, b: RunSamples): string[] {
+  const inB = new Set(b.job_ids);
+  return a.job_ids.filter((id) => inB.has(id));
+}
+
+function tally(run: RunSamples, jobs: readonly string[]): Tally {
+  const wanted = new Set(jobs);
+  const samples = run.jobs.filter((_job, index) => wanted.has(run.job_ids[index] as string));
+  const count = (status: JobStatus): number => samples.filter((job) => job.status === status).length;
+  const budgeted = samples.filter((job) => job.over_budget !== null);
+  return {
+    ok: count("ok"),
+    failed: count("failed"),
+    unfinished: count("unfinished"),
+    over_budget: budgeted.length === 0 ? null : budgeted.filter((job) => job.over_budget).length,
+  };
+}
+
+function statusChanges(a: RunSamples, b: RunSamples): StatusChange[] {
+  const statusIn = (run: RunSamples): Map<string, JobStatus> =>
+    new Map(run.job_ids.map((id, index) => [id, (run.jobs[index] as { status: JobStatus }).status]));
+  const inA = statusIn(a);
+  const inB = statusIn(b);
+  return [...new Set([...inA.keys(), ...inB.keys()])]
+    .sort()
+    .map((job_id) => ({ job_id, a: inA.get(job_id) ?? "absent", b: inB.get(job_id) ?? "absent" }) as const)
+    .filter((change) => change.a !== change.b);
+}
