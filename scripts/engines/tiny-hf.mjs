@@ -19,7 +19,8 @@ function byteCharacters() {
   const characters = [];
   let next = 256;
   for (let byte = 0; byte < 256; byte++) {
-    const printable = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || (byte >= 174 && byte <= 255);
+    const printable =
+      (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || (byte >= 174 && byte <= 255);
     characters.push(String.fromCharCode(printable ? byte : next++));
   }
   return characters;
