@@ -16,7 +16,7 @@ export interface Arrivals {
   /** Different instants, and the most requests at one. */
   readonly distinct: number;
   readonly largest_burst: number;
-  /** The step the times were rounded to, where they share one of a second or more, or fall on few instants; else `null`. */
+  /** The step the times were rounded to (see below); `null` where none shows. */
   readonly quantum_ms: Ms | null;
 }
 
@@ -57,17 +57,28 @@ export function describeArrivals(times: readonly Ms[]): Arrivals | null {
 const ENOUGH = 50;
 
 /**
- * Times are called rounded when requests pile up on instants (at most half as many instants as requests) and all gaps
- * are multiples, to the ms, of one step of 100 ms or more.
+ * Times are called rounded when all gaps are multiples of one step of a second or more; or when requests pile up (at
+ * most half as many instants as requests) and nearly all gaps between instants are multiples, to 0.5 %, of their median
+ * (a clock that ticks every 3 s may be read a millisecond early or late).
  */
 function quantumOf(gaps: Float64Array, n: number, distinct: number): Ms | null {
-  if (n < ENOUGH || distinct * 2 > n || distinct < 3) return null;
+  if (n < ENOUGH || distinct < 3) return null;
+  const positive = gaps.filter((gap) => gap > 0).sort();
   let step = 0;
-  for (const gap of gaps) {
-    if (gap > 0) step = greatestCommonDivisor(step, Math.round(gap));
-    if (step === 1) return null;
+  for (const gap of positive) {
+    if (!Number.isInteger(gap)) step = 1;
+    if (step === 1) break;
+    step = greatestCommonDivisor(step, gap);
   }
-  return step >= 100 ? step : null;
+  if (step >= 1000) return step;
+  const median = positive[positive.length >> 1] as number;
+  if (distinct * 2 > n || median < 100) return null;
+  let off = 0;
+  for (const gap of positive) {
+    const steps = Math.max(1, Math.round(gap / median));
+    if (Math.abs(gap - steps * median) > 0.005 * steps * median) off++;
+  }
+  return off <= positive.length / 100 ? median : null;
 }
 
 function greatestCommonDivisor(a: number, b: number): number {

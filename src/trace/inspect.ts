@@ -222,7 +222,7 @@ function notesOf(arrivals: Arrivals | null, think: ThinkTimes): string[] {
   }
   if (arrivals?.quantum_ms != null)
     notes.push(
-      `arrivals are rounded to ${arrivals.quantum_ms} ms (${arrivals.distinct} instants, up to ${arrivals.largest_burst} requests at one); --spread takes them apart`,
+      `arrivals are rounded to about ${arrivals.quantum_ms} ms (${arrivals.distinct} instants, up to ${arrivals.largest_burst} requests at one); --spread takes them apart`,
     );
   if (think.missing > 0)
     notes.push(

@@ -10,18 +10,22 @@ import { BadRow, notJson, type RowAccount } from "./row-account.ts";
  */
 export type RowHandler<Row> = (row: Row, line: number) => string | undefined | void;
 
-/** Hands every row of a JSONL file to `onRow` and keeps the account. A row must be an object. */
+/**
+ * Hands every row of a JSONL file to `onRow` and keeps the account. A row must be an object. `parse` is for formats that
+ * know where large integers can stand.
+ */
 export async function readJsonlRows(
   path: string,
   account: RowAccount,
   onRow: RowHandler<JsonObject>,
+  parse: (text: string) => unknown = parseLossless,
 ): Promise<void> {
   for await (const batch of readLineBatches(path)) {
     for (const { number, text } of batch) {
       if (isBlank(text)) continue;
       let value: unknown;
       try {
-        value = parseLossless(text);
+        value = parse(text);
       } catch (error) {
         account.refuse(number, notJson(error));
         continue;

@@ -1,53 +1,124 @@
-/** One row of our own format, checked field by field. */
+/**
+ * One row of our own format, checked field by field. This is the hot path of large traces: fields are read by constant
+ * keys and checked by value.
+ */
 import type { JsonObject } from "../../core/json.ts";
+import { parseLossless } from "../lossless-json.ts";
 import { BadRow } from "../row-account.ts";
-import {
-  blockIdsField,
-  integerField,
-  numberField,
-  objectField,
-  objectsField,
-  optionalInteger,
-  optionalNumber,
-  optionalObject,
-  optionalObjects,
-  optionalString,
-  stringField,
-  wrong,
-} from "../row-fields.ts";
-import type { Recorded, ToolCall, TracePrompt, TraceRequest } from "../trace-request.ts";
+import { numberField, objectsField, stringField, wrong } from "../row-fields.ts";
+import type { BlockId, Recorded, ToolCall, TracePrompt, TraceRequest } from "../trace-request.ts";
 
-const PROMPT_KEYS = ["prompt", "prompt_ids", "messages", "prompt_tokens"] as const;
+/**
+ * Parses a line. Integers beyond 2^53 can stand in block names and in what is passed through; only rows that have such
+ * fields pay for the second look.
+ */
+export function parseLine(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== "object" || value === null) return value;
+  const row = value as JsonObject;
+  const passed =
+    row["metadata"] ?? row["params"] ?? row["messages"] ?? row["reprise_trace"] ?? row["tools"] ?? null;
+  if (passed !== null) return parseLossless(text);
+  const ids = row["hash_ids"];
+  return Array.isArray(ids) && ids.some((id) => typeof id === "number" && !Number.isSafeInteger(id))
+    ? parseLossless(text)
+    : value;
+}
+
+/**
+ * Values that many rows have in common (bare lengths, an output length alone) are one object each: a third less memory
+ * and collection for a large trace.
+ */
+export class SharedValues {
+  readonly #prompts = new Map<number, TracePrompt>();
+  readonly #outputs = new Map<number, Recorded>();
+
+  prompt(tokens: number): TracePrompt {
+    let prompt = this.#prompts.get(tokens);
+    if (prompt === undefined) {
+      prompt = { kind: "length", tokens, hash_ids: null, block_tokens: null, hash_scope: null };
+      if (this.#prompts.size < MAX_SHARED) this.#prompts.set(tokens, prompt);
+    }
+    return prompt;
+  }
+
+  output(tokens: number): Recorded {
+    let recorded = this.#outputs.get(tokens);
+    if (recorded === undefined) {
+      recorded = {
+        sent_ms: null,
+        first_token_ms: null,
+        end_ms: null,
+        prompt_tokens: null,
+        output_tokens: tokens,
+        cached_tokens: null,
+      };
+      if (this.#outputs.size < MAX_SHARED) this.#outputs.set(tokens, recorded);
+    }
+    return recorded;
+  }
+}
+
+const MAX_SHARED = 100_000;
 
 /** Checks and converts one row; throws {@link BadRow} with the field and the reason. */
-export function parseRequestRow(row: JsonObject): TraceRequest {
+export function parseRequestRow(row: JsonObject, shared: SharedValues): TraceRequest {
   const after = row["after"] == null ? null : afterField(row["after"]);
-  const recorded = row["recorded"] == null ? null : recordedField(objectField(row, "recorded"));
-  const budget_ms = optionalNumber(row, "budget_ms");
-  if (budget_ms === 0) throw wrong("budget_ms", 0, "more than 0");
-  if (row["arrival_ms"] == null && after === null)
+  const arrival_ms = nonNegative(row["arrival_ms"], "arrival_ms");
+  if (arrival_ms === null && after === null)
     throw new BadRow('"arrival_ms" is missing (needed unless "after" is given)');
-  if (row["max_tokens"] === undefined)
-    throw wrong("max_tokens", undefined, "an integer ≥ 1, or null for no cap");
+  const max_tokens = row["max_tokens"];
+  if (max_tokens === undefined) throw wrong("max_tokens", undefined, "an integer ≥ 1, or null for no cap");
+  const budget_ms = nonNegative(row["budget_ms"], "budget_ms");
+  if (budget_ms === 0) throw wrong("budget_ms", 0, "more than 0");
   return {
-    request_id: stringField(row, "request_id"),
-    job_id: stringField(row, "job_id"),
-    turn: optionalInteger(row, "turn"),
-    arrival_ms: optionalNumber(row, "arrival_ms"),
+    request_id: id(row["request_id"], "request_id"),
+    job_id: id(row["job_id"], "job_id"),
+    turn: integer(row["turn"], "turn", 0),
+    arrival_ms,
     after,
-    think_ms: optionalNumber(row, "think_ms"),
+    think_ms: nonNegative(row["think_ms"], "think_ms"),
     tool: row["tool"] == null ? null : toolField(objectsField(row, "tool")),
-    prompt: promptOf(row),
-    max_tokens: optionalInteger(row, "max_tokens", 1),
-    expected_output_tokens: optionalInteger(row, "expected_output_tokens", 1),
-    temperature: optionalNumber(row, "temperature"),
-    params: optionalObject(row, "params"),
+    prompt: promptOf(row, shared),
+    max_tokens: integer(max_tokens, "max_tokens", 1),
+    expected_output_tokens: integer(row["expected_output_tokens"], "expected_output_tokens", 1),
+    temperature: nonNegative(row["temperature"], "temperature"),
+    params: object(row["params"], "params"),
     budget_ms,
-    agent: optionalString(row, "agent"),
-    recorded,
-    response_text: optionalString(row, "response_text"),
-    metadata: optionalObject(row, "metadata"),
+    agent: text(row["agent"], "agent"),
+    recorded: recordedField(object(row["recorded"], "recorded"), shared),
+    response_text: text(row["response_text"], "response_text"),
+    metadata: object(row["metadata"], "metadata"),
   };
+}
+
+function id(value: unknown, key: string): string {
+  if (typeof value === "string" && value.length > 0) return value;
+  throw wrong(key, value, "a non-empty string");
+}
+
+function text(value: unknown, key: string): string | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "string") return value;
+  throw wrong(key, value, "a string");
+}
+
+function nonNegative(value: unknown, key: string): number | null {
+  if (typeof value === "number" && value >= 0 && value < Infinity) return value;
+  if (value === undefined || value === null) return null;
+  throw wrong(key, value, "a number ≥ 0");
+}
+
+function integer(value: unknown, key: string, min: number): number | null {
+  if (typeof value === "number" && value >= min && Number.isSafeInteger(value)) return value;
+  if (value === undefined || value === null) return null;
+  throw wrong(key, value, `an integer ≥ ${min}`);
+}
+
+function object(value: unknown, key: string): JsonObject | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "object" && !Array.isArray(value)) return value as JsonObject;
+  throw wrong(key, value, "an object");
 }
 
 function afterField(value: unknown): readonly string[] {
@@ -67,47 +138,57 @@ function toolField(tools: readonly JsonObject[]): readonly ToolCall[] {
   });
 }
 
-function recordedField(recorded: JsonObject): Recorded {
+function recordedField(recorded: JsonObject | null, shared: SharedValues): Recorded | null {
+  if (recorded === null) return null;
   const result = {
-    sent_ms: optionalNumber(recorded, "sent_ms"),
-    first_token_ms: optionalNumber(recorded, "first_token_ms"),
-    end_ms: optionalNumber(recorded, "end_ms"),
-    prompt_tokens: optionalInteger(recorded, "prompt_tokens"),
-    output_tokens: optionalInteger(recorded, "output_tokens"),
-    cached_tokens: optionalInteger(recorded, "cached_tokens"),
+    sent_ms: nonNegative(recorded["sent_ms"], "recorded.sent_ms"),
+    first_token_ms: nonNegative(recorded["first_token_ms"], "recorded.first_token_ms"),
+    end_ms: nonNegative(recorded["end_ms"], "recorded.end_ms"),
+    prompt_tokens: integer(recorded["prompt_tokens"], "recorded.prompt_tokens", 0),
+    output_tokens: integer(recorded["output_tokens"], "recorded.output_tokens", 0),
+    cached_tokens: integer(recorded["cached_tokens"], "recorded.cached_tokens", 0),
   };
   if (result.sent_ms !== null && result.end_ms !== null && result.end_ms < result.sent_ms)
     throw new BadRow(`"recorded" ends (${result.end_ms} ms) before it is sent (${result.sent_ms} ms)`);
-  return result;
+  return result.output_tokens !== null &&
+    result.sent_ms === null &&
+    result.first_token_ms === null &&
+    result.end_ms === null &&
+    result.prompt_tokens === null &&
+    result.cached_tokens === null
+    ? shared.output(result.output_tokens)
+    : result;
 }
 
-function promptOf(row: JsonObject): TracePrompt {
-  let key: (typeof PROMPT_KEYS)[number] | null = null;
-  for (const candidate of PROMPT_KEYS) {
-    if (row[candidate] == null) continue;
-    if (key !== null) throw new BadRow(`"${key}" and "${candidate}" exclude each other`);
-    key = candidate;
-  }
-  if (row["hash_ids"] != null && key !== "prompt_tokens")
+function promptOf(row: JsonObject, shared: SharedValues): TracePrompt {
+  const prompt = row["prompt"] ?? null;
+  const ids = row["prompt_ids"] ?? null;
+  const messages = row["messages"] ?? null;
+  const tokens = row["prompt_tokens"] ?? null;
+  const forms =
+    (prompt === null ? 0 : 1) +
+    (ids === null ? 0 : 1) +
+    (messages === null ? 0 : 1) +
+    (tokens === null ? 0 : 1);
+  if (forms !== 1)
+    throw new BadRow(
+      `${forms === 0 ? "a prompt is missing" : "several prompts"}: exactly one of "prompt", "prompt_ids", "messages", "prompt_tokens"`,
+    );
+  if (row["hash_ids"] != null && tokens === null)
     throw new BadRow('"hash_ids" stands beside "prompt_tokens" only');
-  if (row["tools"] != null && key !== "messages") throw new BadRow('"tools" stands beside "messages" only');
-  switch (key) {
-    case null:
-      throw new BadRow('a prompt is missing: one of "prompt", "prompt_ids", "messages", "prompt_tokens"');
-    case "prompt":
-      return { kind: "text", text: stringField(row, "prompt") };
-    case "prompt_ids":
-      return { kind: "ids", ids: tokenIds(row["prompt_ids"]) };
-    case "messages": {
-      const messages = objectsField(row, "messages");
-      if (messages.length === 0) throw wrong("messages", messages, "at least one message");
-      if (messages.some((message) => typeof message["role"] !== "string"))
-        throw new BadRow('every message needs a "role"');
-      return { kind: "messages", messages, tools: optionalObjects(row, "tools") };
-    }
-    case "prompt_tokens":
-      return lengthPromptOf(row);
-  }
+  if (row["tools"] != null && messages === null) throw new BadRow('"tools" stands beside "messages" only');
+  if (prompt !== null) return { kind: "text", text: id(prompt, "prompt") };
+  if (ids !== null) return { kind: "ids", ids: tokenIds(ids) };
+  if (messages !== null) return messagesPrompt(row);
+  return lengthPromptOf(row, tokens, shared);
+}
+
+function messagesPrompt(row: JsonObject): TracePrompt {
+  const messages = objectsField(row, "messages");
+  if (messages.length === 0) throw wrong("messages", messages, "at least one message");
+  if (messages.some((message) => typeof message["role"] !== "string"))
+    throw new BadRow('every message needs a "role"');
+  return { kind: "messages", messages, tools: row["tools"] == null ? null : objectsField(row, "tools") };
 }
 
 function tokenIds(value: unknown): readonly number[] {
@@ -120,17 +201,29 @@ function tokenIds(value: unknown): readonly number[] {
   return value as readonly number[];
 }
 
-function lengthPromptOf(row: JsonObject): TracePrompt {
-  const tokens = integerField(row, "prompt_tokens", 1);
-  if (row["hash_ids"] == null) {
-    return { kind: "length", tokens, hash_ids: null, block_tokens: null, hash_scope: null };
+function lengthPromptOf(row: JsonObject, told: unknown, shared: SharedValues): TracePrompt {
+  if (typeof told !== "number" || told < 1 || !Number.isSafeInteger(told))
+    throw wrong("prompt_tokens", told, "an integer ≥ 1");
+  const ids = row["hash_ids"];
+  if (ids === undefined || ids === null) return shared.prompt(told);
+  if (!Array.isArray(ids)) throw wrong("hash_ids", ids, "an array of block ids");
+  for (const block of ids as unknown[]) {
+    if (typeof block === "string" ? block.length === 0 : !Number.isSafeInteger(block))
+      throw new BadRow('"hash_ids" must hold integers or non-empty strings');
   }
-  const hash_ids = blockIdsField(row, "hash_ids");
-  const block_tokens = integerField(row, "block_tokens", 1);
-  const floor = Math.floor(tokens / block_tokens);
-  if (hash_ids.length !== floor && hash_ids.length !== Math.ceil(tokens / block_tokens))
+  const block_tokens = integer(row["block_tokens"], "block_tokens", 1);
+  if (block_tokens === null)
+    throw wrong("block_tokens", row["block_tokens"], 'an integer ≥ 1 beside "hash_ids"');
+  const floor = Math.floor(told / block_tokens);
+  if (ids.length !== floor && ids.length !== Math.ceil(told / block_tokens))
     throw new BadRow(
-      `${hash_ids.length} hash_ids of ${block_tokens} tokens do not cover ${tokens} prompt tokens (floor or ceil)`,
+      `${ids.length} hash_ids of ${block_tokens} tokens do not cover ${told} prompt tokens (floor or ceil)`,
     );
-  return { kind: "length", tokens, hash_ids, block_tokens, hash_scope: optionalString(row, "hash_scope") };
+  return {
+    kind: "length",
+    tokens: told,
+    hash_ids: ids as readonly BlockId[],
+    block_tokens,
+    hash_scope: text(row["hash_scope"], "hash_scope"),
+  };
 }

@@ -1,6 +1,7 @@
 /** Our own format: one request a line, an optional first line `{"reprise_trace": 1, ...}` (FORMATS, "Ours"). */
 import type { JsonObject } from "../../core/json.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
+import { IdIndex } from "../id-index.ts";
 import { findJobFaults } from "../jobs.ts";
 import { newProvenance } from "../new-request.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
@@ -8,7 +9,7 @@ import { readJsonlRows } from "../row-reader.ts";
 import { mostRowsHave, objectRows } from "../sample.ts";
 import { PROPERTIES, type Origin, type Property, type Provenance, type Trace } from "../trace.ts";
 import { plannedOutputTokens, type TraceRequest } from "../trace-request.ts";
-import { parseRequestRow } from "./reprise-row.ts";
+import { parseLine, parseRequestRow, SharedValues } from "./reprise-row.ts";
 
 /** Version of the format; a file that says a higher one is refused. */
 export const TRACE_VERSION = 1;
@@ -30,28 +31,35 @@ export const reprise: TraceFormat = {
 
 async function readReprise(path: string, options: ReadOptions): Promise<Trace> {
   const account = new RowAccount(path, options);
-  const seen = new Set<string>();
+  const ids = new IdIndex();
+  const order = new JobOrder();
+  const shared = new SharedValues();
   const lines: number[] = [];
   let requests: TraceRequest[] = [];
   let header: JsonObject | null = null;
   let first = true;
-  await readJsonlRows(path, account, (row, line) => {
-    const isFirst = first;
-    first = false;
-    if (isFirst && row["reprise_trace"] !== undefined) {
-      checkVersion(row["reprise_trace"]);
-      header = row;
-      return "header";
-    }
-    const request = parseRequestRow(row);
-    const before = seen.size;
-    seen.add(request.request_id);
-    if (seen.size === before) throw new BadRow(`request_id "${request.request_id}" occurred before`);
-    requests.push(request);
-    lines.push(line);
-    return undefined;
-  });
-  requests = dropMisplaced(requests, lines, account);
+  await readJsonlRows(
+    path,
+    account,
+    (row, line) => {
+      const isFirst = first;
+      first = false;
+      if (isFirst && row["reprise_trace"] !== undefined) {
+        checkVersion(row["reprise_trace"]);
+        header = row;
+        return "header";
+      }
+      const request = parseRequestRow(row, shared);
+      if (!ids.add(request.request_id))
+        throw new BadRow(`request_id "${request.request_id}" occurred before`);
+      order.add(request);
+      requests.push(request);
+      lines.push(line);
+      return undefined;
+    },
+    parseLine,
+  );
+  requests = dropMisplaced(requests, lines, account, order.doubtful);
   return {
     format: "reprise",
     path,
@@ -64,6 +72,35 @@ async function readReprise(path: string, options: ReadOptions): Promise<Trace> {
   };
 }
 
+/**
+ * Finds the jobs that can have structural faults, while rows pass by. A job whose rows name no parents and come with
+ * turns and arrivals that never fall cannot; such is nearly every job of a large trace.
+ */
+class JobOrder {
+  readonly doubtful = new Set<string>();
+  readonly #last = new Map<string, { turn: number; arrival: number }>();
+  #job = "";
+  #state = { turn: 0, arrival: 0 };
+
+  add({ job_id, turn, arrival_ms, after }: TraceRequest): void {
+    if (job_id !== this.#job) {
+      this.#job = job_id;
+      const known = this.#last.get(job_id);
+      if (known === undefined) {
+        this.#state = { turn: 0, arrival: 0 };
+        this.#last.set(job_id, this.#state);
+      } else {
+        this.#state = known;
+      }
+    }
+    const state = this.#state;
+    const [ownTurn, ownArrival] = [turn ?? 0, arrival_ms ?? Infinity];
+    if (after !== null || ownTurn < state.turn || ownArrival < state.arrival) this.doubtful.add(job_id);
+    state.turn = ownTurn;
+    state.arrival = ownArrival;
+  }
+}
+
 function checkVersion(version: unknown): void {
   if (version !== TRACE_VERSION)
     throw new BadRow(`"reprise_trace" is ${JSON.stringify(version)}; this version reads ${TRACE_VERSION}`);
@@ -71,42 +108,33 @@ function checkVersion(version: unknown): void {
 
 /** Faults that only a whole job shows (unknown parents, cycles, a turn before its parent), named by line. */
 function dropMisplaced(
-  requests: readonly TraceRequest[],
+  requests: TraceRequest[],
   lines: readonly number[],
   account: RowAccount,
+  doubtful: ReadonlySet<string>,
 ): TraceRequest[] {
-  const bad = new Uint8Array(requests.length);
-  let anyBad = false;
-  for (const members of positionsByJob(requests)) {
-    for (let left = members; ; left = left.filter((position) => bad[position] === 0)) {
-      const faults = findJobFaults(left.map((position) => requests[position] as TraceRequest));
-      if (faults.length === 0) break;
-      const named = new Set<number>();
-      for (const { position, reason } of faults) {
-        const at = left[position] as number;
-        if (named.has(at)) continue;
-        named.add(at);
-        account.revoke(lines[at] as number, reason);
-        bad[at] = 1;
-        anyBad = true;
-      }
-    }
-  }
-  return anyBad ? requests.filter((_, position) => bad[position] === 0) : [...requests];
-}
-
-/** Positions of jobs that can have such faults at all: more than one row, or a row that names parents. */
-function positionsByJob(requests: readonly TraceRequest[]): Iterable<number[]> {
+  if (doubtful.size === 0) return requests;
   const jobs = new Map<string, number[]>();
-  for (let at = 0; at < requests.length; at++) {
-    const { job_id } = requests[at] as TraceRequest;
+  requests.forEach(({ job_id }, at) => {
+    if (!doubtful.has(job_id)) return;
     const members = jobs.get(job_id);
     if (members === undefined) jobs.set(job_id, [at]);
     else members.push(at);
+  });
+  const bad = new Set<number>();
+  for (const members of jobs.values()) {
+    for (let left = members; ; left = left.filter((position) => !bad.has(position))) {
+      const faults = findJobFaults(left.map((position) => requests[position] as TraceRequest));
+      if (faults.length === 0) break;
+      for (const { position, reason } of faults) {
+        const at = left[position] as number;
+        if (bad.has(at)) continue;
+        bad.add(at);
+        account.revoke(lines[at] as number, reason);
+      }
+    }
   }
-  return [...jobs.values()].filter(
-    (members) => members.length > 1 || (requests[members[0] as number]?.after?.length ?? 0) > 0,
-  );
+  return bad.size === 0 ? requests : requests.filter((_, position) => !bad.has(position));
 }
 
 function provenanceOf(requests: readonly TraceRequest[], header: JsonObject | null): Provenance {
