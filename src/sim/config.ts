@@ -82,11 +82,12 @@ export const simConfigSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe("batch sizes with a CUDA graph"),
+  cudagraph_mb: nonNegative.default(20).describe("GPU memory of one captured CUDA graph, MB"),
   mfu: z.number().gt(0).max(1).default(0.55).describe("share of peak FLOP/s that is reached"),
   mbu: z.number().gt(0).max(1).default(0.75).describe("share of peak bandwidths that is reached"),
   step_overhead_ms: nonNegative.default(0.8).describe("scheduling and sampling, a step"),
   seq_overhead_us: nonNegative.default(10).describe("scheduling and sampling, a sequence and step"),
-  launch_us: nonNegative.default(5).describe("launch of one kernel from the host (eager steps)"),
+  launch_us: nonNegative.default(15).describe("launch of one kernel by the framework (eager steps)"),
   kernels_per_layer: z.int().positive().default(14).describe("kernels of one layer (eager steps)"),
   allreduce_us: nonNegative.default(12).describe("latency of one all-reduce"),
   linear_step: linearStepSchema.nullable().default(null),
@@ -131,16 +132,23 @@ function named<T>(value: string | T, table: Readonly<Record<string, T>>, option:
 
 /**
  * Bytes that are left for the KV cache, over all GPUs: memory x utilization − weights − 2 GB a GPU for the runtime −
- * peak activations (budget x 16 hidden values in BF16, as a profile run of the budget would see) − logits (FP32).
+ * captured graphs on every GPU − peak activations (budget x 16 hidden values in BF16, as a profile run of the budget
+ * would see) − logits (FP32).
  */
-function kvBudgetBytes(config: SimConfig, model: ModelSpec, gpu: GpuSpec, budget: number): number {
+function kvBudgetBytes(
+  config: SimConfig,
+  model: ModelSpec,
+  gpu: GpuSpec,
+  budget: number,
+  graphs: number,
+): number {
   const gpus = config.tensor_parallel_size;
+  const memory = gpu.memory_gb * 1e9 * config.gpu_memory_utilization * gpus;
   const weights = model.parameters * (config.quantization === "fp8" ? 1 : 2);
+  const fixed = gpus * (2e9 + graphs * config.cudagraph_mb * 1e6);
   const activations = budget * model.hidden * 16 * 2;
   const logits = config.max_num_seqs * model.vocabulary * 4;
-  return (
-    gpu.memory_gb * 1e9 * config.gpu_memory_utilization * gpus - weights - gpus * 2e9 - activations - logits
-  );
+  return memory - weights - fixed - activations - logits;
 }
 
 /** Checks options and derives the rest. Throws a {@link UserError} for what a server would refuse at its start. */
@@ -166,9 +174,12 @@ export function resolveSimConfig(input: unknown = {}): ResolvedSim {
   if (budget < config.max_num_seqs) {
     throw new UserError(`max_num_batched_tokens ${budget} is below max_num_seqs ${config.max_num_seqs}`);
   }
+  const capture_sizes = resolveCaptureSizes(config);
   const kv_bytes = kvBytesPerToken(model, config.kv_cache_dtype === "fp8" ? 1 : 2);
   const block_bytes = kv_bytes * config.block_size;
-  const blocks = config.num_gpu_blocks ?? Math.floor(kvBudgetBytes(config, model, gpu, budget) / block_bytes);
+  const blocks =
+    config.num_gpu_blocks ??
+    Math.floor(kvBudgetBytes(config, model, gpu, budget, capture_sizes.length) / block_bytes);
   if (blocks < 1) {
     throw new UserError(
       `${model.name} leaves no KV cache on ${config.tensor_parallel_size} x ${gpu.name} (${gpu.memory_gb} GB)`,
@@ -202,7 +213,7 @@ export function resolveSimConfig(input: unknown = {}): ResolvedSim {
     num_gpu_blocks: blocks,
     host_blocks: config.host_cache_blocks ?? Math.floor((config.host_cache_gb * 1e9) / block_bytes),
     kv_bytes_per_token: kv_bytes,
-    capture_sizes: resolveCaptureSizes(config),
+    capture_sizes,
     notes,
   };
 }

@@ -159,8 +159,9 @@ describe("the configuration", () => {
 
   it("derives the KV pool from memory, weights and activations", () => {
     const sim = resolveSimConfig({ ...UNIT, max_num_seqs: 10, max_num_batched_tokens: 1000 });
-    // 900 GB − 2 − 2 − 1000·1000·32 bytes (0.032) − 10·1000·4 bytes (0.00004), by 640,000 bytes a block.
-    expect(sim.num_gpu_blocks).toBe(Math.floor((896e9 - 32e6 - 40_000) / 640_000));
+    // 900 GB − 2 − 2 − 1000·1000·32 bytes (0.032) − 10·1000·4 bytes − 4 graphs of 20 MB,
+    // by 640,000 bytes a block.
+    expect(sim.num_gpu_blocks).toBe(Math.floor((896e9 - 32e6 - 40_000 - 80e6) / 640_000));
     expect(sim.max_model_len).toBe(100_000);
     expect(sim.served_name).toBe("sim/unit-unit");
     expect(resolveSimConfig({ tensor_parallel_size: 2 }).served_name).toBe("sim/llama-3.1-8b-h200x2");
