@@ -109,13 +109,12 @@ function orderStatistics(
     for (const rank of ranks) found.set(rank, sorted[rank] as number);
     return found;
   }
-  const scale = BINS / (max - min);
   const counts = new Float64Array(BINS);
   const lows = new Float64Array(BINS).fill(Infinity);
   const highs = new Float64Array(BINS).fill(-Infinity);
   forEach(blocks, (value, count) => {
     if (value < min || value > max) return;
-    const bin = Math.min(BINS - 1, Math.floor((value - min) * scale));
+    const bin = Math.min(BINS - 1, Math.floor(((value - min) / (max - min)) * BINS));
     counts[bin] = (counts[bin] as number) + count;
     if (value < (lows[bin] as number)) lows[bin] = value;
     if (value > (highs[bin] as number)) highs[bin] = value;
