@@ -8,7 +8,7 @@ const call = (index: number | undefined, args: string, more: object = {}): strin
       {
         ...(index === undefined ? {} : { index }),
         ...more,
-        function: { arguments: args, ...((more as { fn?: object }).fn ?? {}) },
+        function: { arguments: args, ...(more as { fn?: object }).fn },
       },
     ],
   });

@@ -22,6 +22,10 @@ export interface Step {
   readonly end?: "fin" | { readonly code: FailureCode; readonly message: string };
 }
 
+interface ScriptedRequest extends WireRequest {
+  readonly parts: RequestParts;
+}
+
 export class ScriptedTransport implements Transport {
   readonly requests: RequestParts[] = [];
   readonly #clock: Clock;
@@ -38,13 +42,13 @@ export class ScriptedTransport implements Transport {
     this.#connectMs = connectMs;
   }
 
-  prepare(parts: RequestParts): WireRequest {
-    return { bodyBytes: parts.body?.length ?? 0, ...{ parts } };
+  prepare(parts: RequestParts): ScriptedRequest {
+    return { bodyBytes: parts.body?.length ?? 0, parts };
   }
 
   start(request: WireRequest, handler: ExchangeHandler): Exchange {
     const index = this.requests.length;
-    this.requests.push((request as WireRequest & { parts: RequestParts }).parts);
+    this.requests.push((request as ScriptedRequest).parts);
     let live = true;
     let readAt = 0;
     const parser = new ResponseParser({

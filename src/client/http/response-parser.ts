@@ -199,7 +199,7 @@ export class ResponseParser {
 
   #checkStart(): void {
     const seen = this.#carry.toString("latin1", 0, Math.min(this.#carried, 7));
-    if (!"HTTP/1.".startsWith(seen)) this.#fail(`not an HTTP/1.1 response: ${quote(seen)}`);
+    if (seen !== "\r" && !"HTTP/1.".startsWith(seen)) this.#fail(`not an HTTP/1.1 response: ${quote(seen)}`);
   }
 
   #statusLine(line: string): void {

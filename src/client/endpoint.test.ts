@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+import { resolveEndpoint, serverUrl } from "./endpoint.ts";
+
+const CHAT = "/v1/chat/completions";
+
+describe("resolveEndpoint", () => {
+  it.each([
+    ["http://h:1", null, "http://h:1/v1/chat/completions"],
+    ["http://h:1/", null, "http://h:1/v1/chat/completions"],
+    ["http://h:1/v1", null, "http://h:1/v1/chat/completions"],
+    ["http://h:1/v1/", null, "http://h:1/v1/chat/completions"],
+    ["http://h:1//v1//", null, "http://h:1/v1/chat/completions"],
+    [" h:1 ", null, "http://h:1/v1/chat/completions"],
+    ["localhost:8000/v1", null, "http://localhost:8000/v1/chat/completions"],
+    ["[::1]:8000", null, "http://[::1]:8000/v1/chat/completions"],
+    ["https://api.example.com/openai/v1", null, "https://api.example.com/openai/v1/chat/completions"],
+    ["https://api.example.com/openai", null, "https://api.example.com/openai/v1/chat/completions"],
+    ["https://api.example.com/api/v3", null, "https://api.example.com/api/v3/chat/completions"],
+    ["http://h:1/v1/chat/completions", null, "http://h:1/v1/chat/completions"],
+    ["http://h:1", "/v1/completions", "http://h:1/v1/completions"],
+    ["http://h:1/v1", "/v1/completions", "http://h:1/v1/completions"],
+    ["http://h:1/v1", "completions", "http://h:1/v1/completions"],
+    ["http://h:1/x", "/generate", "http://h:1/x/generate"],
+    ["http://h:1/api/v3", "/v1/foo", "http://h:1/api/v3/v1/foo"],
+    ["http://h:1", "http://other:2/a/b", "http://other:2/a/b"],
+    ["http://h:1", "/", "http://h:1/"],
+  ])("%s with --endpoint %s", (base, endpoint, display) => {
+    expect(resolveEndpoint(base, CHAT, endpoint).display).toBe(display);
+  });
+
+  it("keeps a query, and shows none of it", () => {
+    const endpoint = resolveEndpoint("https://h/openai?api-version=2", CHAT);
+    expect([endpoint.target, endpoint.display]).toEqual([
+      "/openai/v1/chat/completions?api-version=2",
+      "https://h/openai/v1/chat/completions",
+    ]);
+    expect(resolveEndpoint("https://h/?a=1", CHAT, "/x?b=2").target).toBe("/x?a=1&b=2");
+  });
+
+  it("makes Basic of credentials, undoing the escapes", () => {
+    const endpoint = resolveEndpoint("http://us%40er:p%3Ass@h:1/v1", CHAT);
+    expect(endpoint.authorization).toBe(`Basic ${Buffer.from("us@er:p:ss").toString("base64")}`);
+    expect([endpoint.display, endpoint.origin.href]).toEqual([
+      "http://h:1/v1/chat/completions",
+      "http://h:1/",
+    ]);
+  });
+
+  it.each(["", "ftp://h", "ws://h:1", "http://", "http://h:99999", "http://a b"])("refuses %j", (base) => {
+    expect(() => resolveEndpoint(base, CHAT)).toThrow(/is not the URL of a server/);
+  });
+
+  it("shows no password of a URL that it refuses", () => {
+    expect(() => resolveEndpoint("http://user:hunter2@h:99999", CHAT)).toThrow(/^(?!.*hunter2)/);
+  });
+});
+
+describe("serverUrl", () => {
+  it.each([
+    ["http://h:1", "http://h:1/health"],
+    ["http://h:1/v1/", "http://h:1/health"],
+    ["http://u:p@h:1/sub/v1", "http://h:1/sub/health"],
+  ])("%s", (base, url) => expect(serverUrl(base, "/health")).toBe(url));
+});

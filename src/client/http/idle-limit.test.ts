@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest";
+import { IdleLimit } from "./idle-limit.ts";
+
+describe("IdleLimit", () => {
+  it("trusts half a second at first, and what sockets were seen to survive less half a second", () => {
+    const limit = new IdleLimit();
+    expect([limit.mayReuse(500), limit.mayReuse(501)]).toEqual([true, false]);
+    limit.survived(3000);
+    expect([limit.mayReuse(2500), limit.mayReuse(2501)]).toEqual([true, false]);
+    expect([limit.mayDrop(100_000), limit.mayDrop(121_000)]).toEqual([false, true]);
+  });
+
+  it("takes the server's word, or the shortest idle time after which it closed, whichever is less", () => {
+    const limit = new IdleLimit();
+    limit.keepAliveHeader("timeout=5, max=100");
+    expect([limit.mayReuse(4500), limit.mayReuse(4501), limit.mayDrop(4501)]).toEqual([true, false, true]);
+    limit.closed(2000);
+    expect([limit.mayReuse(1500), limit.mayReuse(1501)]).toEqual([true, false]);
+    limit.closed(4000);
+    expect(limit.mayReuse(1501)).toBe(false);
+  });
+
+  it("never reuses a socket when the limit is within the margin", () => {
+    const limit = new IdleLimit();
+    limit.closed(400);
+    expect(limit.mayReuse(0)).toBe(false);
+  });
+
+  it("ignores a header without a timeout", () => {
+    const limit = new IdleLimit();
+    limit.keepAliveHeader("max=100");
+    limit.survived(10_000);
+    expect(limit.mayReuse(9500)).toBe(true);
+  });
+});
