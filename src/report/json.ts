@@ -1,0 +1,9 @@
+import { redactedJson } from "../record/redacted-json.ts";
+import type { ReportFormat } from "./report-format.ts";
+
+/** `summary.json`, and nothing else. */
+export const json: ReportFormat = {
+  name: "json",
+  title: "every number, for scripts (the content of summary.json)",
+  render: ({ analysis }) => `${redactedJson(analysis.summary, 2)}\n`,
+};

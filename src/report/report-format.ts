@@ -1,0 +1,25 @@
+/** What a report format is. Each lives in a file of its own beside the table in `index.ts`. */
+import type { RunAnalysis } from "../metric/summarize.ts";
+import type { RequestRecord } from "../record/request-record.ts";
+
+export interface ReportInput {
+  readonly analysis: RunAnalysis;
+  /** Reads the log anew, in batches, for formats that show single requests. */
+  readonly records: () => AsyncIterable<readonly RequestRecord[]>;
+  readonly options: ReportOptions;
+}
+
+export interface ReportOptions {
+  /** ANSI colours; decided by the caller (a terminal, and no NO_COLOR). */
+  readonly colour?: boolean;
+  /** Which table a format of single tables gives. */
+  readonly table?: string | null;
+}
+
+export interface ReportFormat {
+  readonly name: string;
+  /** One line for the help. */
+  readonly title: string;
+  /** The report, whole or in parts. A wrong option is a UserError. */
+  readonly render: (input: ReportInput) => string | AsyncIterable<string>;
+}
