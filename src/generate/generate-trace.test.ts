@@ -83,7 +83,7 @@ describe("the plain agent", () => {
     const sizes = new Map<string, number>();
     for (const { job_id } of requests) sizes.set(job_id, (sizes.get(job_id) ?? 0) + 1);
     expect(sizes.size).toBe(200);
-    expect([...new Set(sizes.values())].sort()).toEqual([1, 2, 3, 4, 5]);
+    expect(new Set(sizes.values())).toEqual(new Set([1, 2, 3, 4, 5]));
     const starts = requests
       .filter((request) => request.turn === 0)
       .map((request) => request.arrival_ms as number);
