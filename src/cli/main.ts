@@ -25,7 +25,11 @@ async function main(argv: readonly string[]): Promise<number> {
   const entry = VERBS.find((candidate) => candidate.name === wanted);
   if (entry === undefined)
     throw new UserError(`unknown command ${plainText(wanted)}`, {
-      hint: nearestHint(wanted, VERBS.map((verb) => verb.name)) ?? "reprise --help lists the commands",
+      hint:
+        nearestHint(
+          wanted,
+          VERBS.map((verb) => verb.name),
+        ) ?? "reprise --help lists the commands",
     });
   const verb = await entry.load();
   const parsed = parseArguments(verb, name === "help" ? ["--help"] : rest, io.columns);
@@ -57,13 +61,17 @@ main(process.argv.slice(2)).then(
   },
   (error: unknown) => {
     if (error instanceof UserError) {
-      process.stderr.write(secrets.redact(`reprise: ${error.message}${error.hint === null ? "" : ` (${error.hint})`}\n`));
+      process.stderr.write(
+        secrets.redact(`reprise: ${error.message}${error.hint === null ? "" : ` (${error.hint})`}\n`),
+      );
       process.exitCode = error.exitCode;
       return;
     }
     // A bug: loud, with its stack, never mistaken for a result.
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    process.stderr.write(secrets.redact(`reprise ${VERSION} failed, and this is a bug in Reprise:\n${text}\n`));
+    process.stderr.write(
+      secrets.redact(`reprise ${VERSION} failed, and this is a bug in Reprise:\n${text}\n`),
+    );
     process.exitCode = 70;
   },
 );

@@ -16,10 +16,16 @@ export interface ParsedArguments {
   readonly ignored: readonly string[];
 }
 
-export type HelpOr<T> = { readonly kind: "help"; readonly text: string } | { readonly kind: "parsed"; readonly value: T };
+export type HelpOr<T> =
+  | { readonly kind: "help"; readonly text: string }
+  | { readonly kind: "parsed"; readonly value: T };
 
 /** Parses what follows the verb. A mistake is a {@link UserError}. */
-export function parseArguments(verb: Verb, argv: readonly string[], columns: number): HelpOr<ParsedArguments> {
+export function parseArguments(
+  verb: Verb,
+  argv: readonly string[],
+  columns: number,
+): HelpOr<ParsedArguments> {
   const raw = new Map<string, string[]>();
   const command = commandOf(verb, raw, columns);
   let help = "";
@@ -56,7 +62,10 @@ function commandOf(verb: Verb, raw: Map<string, string[]>, columns: number): Com
     .helpOption("-h, --help", "show this help")
     .configureHelp({ helpWidth: Math.min(columns, 110), sortOptions: false });
   for (const { name, help, required } of verb.positionals)
-    command.argument(required ? `<${name.replace("...", "")}${name.endsWith("...") ? "..." : ""}>` : `[${name}]`, help);
+    command.argument(
+      required ? `<${name.replace("...", "")}${name.endsWith("...") ? "..." : ""}>` : `[${name}]`,
+      help,
+    );
   for (const [key, option] of Object.entries(verb.options)) addOption(command, key, option, raw);
   if (verb.examples.length > 0)
     command.addHelpText("after", `\nExamples:\n${verb.examples.map((example) => `  ${example}`).join("\n")}`);
@@ -80,7 +89,9 @@ function addOption(command: Command, key: string, option: Option, raw: Map<strin
   command.addOption(made);
   command.on(`option:${made.name()}`, (value: string | null) => add(isSwitch ? "true" : (value ?? "")));
   if (option.negatable === true) {
-    const negated = new CommanderOption(`--no-${long.slice(2)}`, `the opposite of ${long}`).helpGroup(`${option.group}:`);
+    const negated = new CommanderOption(`--no-${long.slice(2)}`, `the opposite of ${long}`).helpGroup(
+      `${option.group}:`,
+    );
     command.addOption(negated);
     command.on(`option:no-${long.slice(2)}`, () => add("false"));
   }
@@ -91,7 +102,11 @@ function canonicalWords(table: OptionTable, argv: readonly string[]): string[] {
   const byFlag = new Map<string, { flag: string; option: Option }>();
   for (const [key, option] of Object.entries(table)) {
     const entry = { flag: flagOf(key), option };
-    for (const name of [entry.flag, ...(option.aliases ?? []), ...(option.short === undefined ? [] : [option.short])])
+    for (const name of [
+      entry.flag,
+      ...(option.aliases ?? []),
+      ...(option.short === undefined ? [] : [option.short]),
+    ])
       byFlag.set(name, entry);
   }
   const words: string[] = [];
@@ -102,7 +117,9 @@ function canonicalWords(table: OptionTable, argv: readonly string[]): string[] {
       break;
     }
     const equals = word.indexOf("=");
-    const name = word.startsWith("--") ? (equals === -1 ? word : word.slice(0, equals)).replaceAll("_", "-") : word;
+    const name = word.startsWith("--")
+      ? (equals === -1 ? word : word.slice(0, equals)).replaceAll("_", "-")
+      : word;
     const inline = word.startsWith("--") && equals !== -1 ? word.slice(equals + 1) : null;
     const found = byFlag.get(name);
     if (found === undefined) {
@@ -115,9 +132,14 @@ function canonicalWords(table: OptionTable, argv: readonly string[]): string[] {
       continue;
     }
     const first = inline ?? argv[++at];
-    if (first === undefined) throw new UserError(`${flag}: a value is missing`, { hint: `write ${flag} ${option.kind.placeholder}` });
+    if (first === undefined)
+      throw new UserError(`${flag}: a value is missing`, {
+        hint: `write ${flag} ${option.kind.placeholder}`,
+      });
     if (inline === null && byFlag.has(first.replaceAll("_", "-")))
-      throw new UserError(`${flag}: a value is missing before ${first}`, { hint: `write ${flag} ${option.kind.placeholder}` });
+      throw new UserError(`${flag}: a value is missing before ${first}`, {
+        hint: `write ${flag} ${option.kind.placeholder}`,
+      });
     words.push(`${flag}=${first}`);
     if (option.kind.arity !== "list") continue;
     for (let next = argv[at + 1]; next !== undefined && isListItem(next, option); next = argv[at + 1]) {
@@ -138,9 +160,12 @@ function mistake(error: CommanderError, verb: Verb): UserError {
   const quoted = /'([^']*)'/.exec(error.message)?.[1] ?? "";
   if (error.code === "commander.unknownOption") {
     const flag = quoted.split("=")[0] as string;
-    return new UserError(`unknown option ${flag}`, { hint: nearestHint(flag, Object.keys(verb.options).map(flagOf)) ?? help });
+    return new UserError(`unknown option ${flag}`, {
+      hint: nearestHint(flag, Object.keys(verb.options).map(flagOf)) ?? help,
+    });
   }
-  if (error.code === "commander.missingArgument") return new UserError(`${quoted} is missing`, { hint: help });
+  if (error.code === "commander.missingArgument")
+    return new UserError(`${quoted} is missing`, { hint: help });
   if (error.code === "commander.excessArguments") return new UserError(`too many arguments`, { hint: help });
   return new UserError(error.message.replace(/^error: /, "").replaceAll("\n", " "), { hint: help });
 }

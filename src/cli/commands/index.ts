@@ -13,4 +13,19 @@ export const VERBS: readonly VerbEntry[] = [
     summary: "replays a trace against a server",
     load: async () => (await import("./replay.ts")).replay,
   },
+  {
+    name: "inspect",
+    summary: "tells what is in a trace",
+    load: async () => (await import("./inspect.ts")).inspect,
+  },
+  {
+    name: "report",
+    summary: "recomputes every number of a run from its log",
+    load: async () => (await import("./report.ts")).report,
+  },
+  {
+    name: "sim",
+    summary: "runs the simulated engine as an OpenAI-compatible server",
+    load: async () => (await import("./sim.ts")).sim,
+  },
 ];

@@ -16,7 +16,8 @@ export const workloadOptions = {
     defaultText: "-1",
   }),
   max_jobs: option(integer({ min: 1 }), W, "only the first so many jobs"),
-  copies: option(integer({ min: 1 }), W, "replay so many copies of each job", { defaultText: "1" }),
+  copies: option(integer({ min: 1 }), W, "closed: replay so many copies of each job", { defaultText: "1" }),
+  share_copies: option(toggle(), W, "copies of a job share its prompts, and so the prefix cache"),
   input_length: option(integer({ min: 1 }), W, "override every prompt's length (tokens)"),
   output_length: option(integer({ min: 1 }), W, "override every output's length (tokens)"),
   output: option(
@@ -58,7 +59,11 @@ export const pacingOptions = {
   }),
   think_scale: option(number({ min: 0 }), A, "multiply think and tool times", { defaultText: "1" }),
   max_gap: option(duration("s"), A, "cap think and tool times, and idle gaps, at this"),
-  spread: option(duration("s"), A, "spread arrivals that the trace quantised, over so long"),
+  spread: option(
+    toggle(),
+    A,
+    "spread arrivals that the trace quantised (Mooncake: 3 s) evenly over their step",
+  ),
   arrival_type: option(
     choice("trace", "random", "uniform", "poisson", "gamma"),
     A,
@@ -86,9 +91,14 @@ export const pacingOptions = {
     defaultText: "true",
   }),
   stagger: option(duration("s"), A, "closed: start the first jobs so far apart", { defaultText: "0" }),
-  stagger_jitter: option(number({ min: 0, max: 1 }), A, "closed: random share of each stagger step", {
-    defaultText: "0",
-  }),
+  stagger_jitter: option(
+    duration("s"),
+    A,
+    "closed: add a random time from 0 to this to each of those starts",
+    {
+      defaultText: "0",
+    },
+  ),
   preload: option(toggle(), A, "closed: send each shared system prompt once before the run"),
 } as const;
 
@@ -98,6 +108,11 @@ export const loadOptions = {
   }),
   duration: option(duration("s", { positive: true }), L, "stop sending after this"),
   warmup: option(duration("s"), L, "leave the first part out of the measured window", { defaultText: "0" }),
+  calibrate: option(
+    toggle(),
+    L,
+    "first send every request once, alone: for relative budgets and the split of TTFT",
+  ),
   num_warmups: option(integer({ min: 0 }), L, "unmeasured requests before the run", { defaultText: "0" }),
   lanes: option(integer({ min: 1 }), L, "worker threads that send", { defaultText: "1" }),
 } as const;

@@ -1,0 +1,45 @@
+/** A finished run becomes what the user sees: the summary on stdout, `summary.json` in the folder, the exit code. */
+import { EXIT, type ExitCode } from "../core/failure.ts";
+import type { JsonObject } from "../core/json.ts";
+import { plainText } from "../core/terminal-text.ts";
+import { exitCodeOf, type RunAnalysis } from "../metric/index.ts";
+import { readRun } from "../record/read-run.ts";
+import { writeRunJson } from "../record/run-folder.ts";
+import { renderReport } from "../report/index.ts";
+import { analyzeFolder, summaryFlags } from "../run/analyze-run.ts";
+import type { FinishedRun } from "../run/execute.ts";
+import type { Io } from "./verb.ts";
+
+/** The options that decide what is shown and how the run is judged. */
+export interface FinishGiven {
+  readonly json?: boolean;
+  readonly max_failure_rate?: number;
+  readonly strict_validity?: boolean;
+}
+
+export async function finishRun(finished: FinishedRun, given: FinishGiven, io: Io): Promise<ExitCode> {
+  const analysis = await analyzeFolder(finished.folder, summaryFlags(given as JsonObject));
+  writeRunJson(finished.folder, "summary.json", analysis.summary);
+  await showReport(analysis, finished.folder, given.json === true ? "json" : "terminal", io);
+  if (finished.earlyStop !== null) {
+    io.err(`reprise: ${plainText(finished.earlyStop.message)} (${finished.earlyStop.hint})\n`);
+    return EXIT.unreachable;
+  }
+  return exitCodeOf(analysis.summary, {
+    maxFailureRate: given.max_failure_rate ?? 0,
+    strictValidity: given.strict_validity ?? false,
+  });
+}
+
+/** Renders one run on stdout. */
+export async function showReport(
+  analysis: RunAnalysis,
+  folder: string,
+  format: string,
+  io: Pick<Io, "colour"> & { out(text: string): Promise<void> },
+  table: string | null = null,
+): Promise<void> {
+  const { records } = await readRun(folder);
+  const text = renderReport(format, { analysis, records, options: { colour: io.colour, table } });
+  for await (const part of typeof text === "string" ? [text] : text) await io.out(part);
+}

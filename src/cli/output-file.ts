@@ -1,0 +1,45 @@
+/** Where a command writes its file: standard output, or a file that is whole or not there at all. */
+import { createWriteStream, existsSync, renameSync, rmSync } from "node:fs";
+import { once } from "node:events";
+import { createGzip } from "node:zlib";
+import type { Writable } from "node:stream";
+import { UserError } from "../core/failure.ts";
+import type { Io } from "./verb.ts";
+
+export interface OutputFile {
+  write(text: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** `null` or `-` = standard output. A file appears under its name only when it is complete; `.gz` is compressed. */
+export function openOutput(path: string | null, io: Io): OutputFile {
+  if (path === null || path === "-") return { write: (text) => io.out(text), close: () => Promise.resolve() };
+  const part = `${path}.part`;
+  let failed: NodeJS.ErrnoException | null = null;
+  const file = createWriteStream(part);
+  const gzip = path.endsWith(".gz") ? createGzip() : null;
+  const sink: Writable = gzip ?? file;
+  if (gzip !== null) gzip.pipe(file);
+  file.on("error", (error) => {
+    failed = error;
+  });
+  const check = (): void => {
+    if (failed === null) return;
+    if (existsSync(part)) rmSync(part, { force: true });
+    throw new UserError(`${path}: cannot be written (${failed.code ?? failed.message})`);
+  };
+  return {
+    async write(text) {
+      check();
+      if (!sink.write(text)) await Promise.race([once(sink, "drain"), once(file, "close")]);
+      check();
+    },
+    async close() {
+      check();
+      sink.end();
+      await once(file, "close");
+      check();
+      renameSync(part, path);
+    },
+  };
+}

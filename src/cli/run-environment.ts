@@ -1,0 +1,84 @@
+/** Connects a run to the terminal: what will be replayed, progress, warnings, Ctrl-C. */
+import { formatDuration } from "../core/duration.ts";
+import { plainText } from "../core/terminal-text.ts";
+import type { Plan } from "../plan/plan.ts";
+import { startProgress, type Progress } from "../run/progress.ts";
+import type { RunEnvironment } from "../run/run-environment.ts";
+import type { TraceWorkload } from "../run/read-workload.ts";
+import type { Io } from "./verb.ts";
+
+export interface RunSession {
+  readonly environment: RunEnvironment;
+  /** Takes the progress line away. Call it however the run ended. */
+  end(): void;
+}
+
+export function runEnvironment(io: Io, options: { readonly quiet: boolean }): RunSession {
+  let progress: Progress | null = null;
+  const say = (text: string): void => {
+    progress?.clear();
+    io.err(`${text}\n`);
+  };
+  return {
+    environment: {
+      clock: io.clock,
+      env: io.env,
+      warn: (text) => say(`warning: ${plainText(text)}`),
+      onPlan: (workload, plan) => {
+        if (options.quiet) return;
+        for (const line of planLines(workload, plan)) say(line);
+      },
+      onStart: (run, plan) => {
+        if (options.quiet) return;
+        say(`run folder: ${plainText(run.folder)}`);
+        if (run.virtual) return;
+        progress = startProgress({
+          clock: io.clock,
+          counts: run.counts,
+          t0: run.t0,
+          span_ms: plan.span_ms,
+          tty: io.errIsTty,
+          columns: io.columns,
+          write: (text) => io.err(text),
+        });
+      },
+      onRecord: (record) => progress?.onRecord(record),
+      onInterrupt: (handler) =>
+        io.onInterrupt((count) => {
+          say(
+            count === 1
+              ? "stopping: requests in flight may end within 5 s (again to stop now)"
+              : "stopping now",
+          );
+          handler(count);
+        }),
+    },
+    end() {
+      progress?.stop();
+      progress = null;
+    },
+  };
+}
+
+function planLines({ trace }: TraceWorkload, plan: Plan): string[] {
+  const { skipped, refused } = trace.rows;
+  const left = Object.entries(skipped).map(([kind, count]) => `${count} ${kind} rows skipped`);
+  if (refused > 0) left.push(`${refused} bad rows skipped`);
+  const span =
+    plan.span_ms === null ? "" : `, ${formatDuration(plan.span_ms)} from the first to the last planned send`;
+  return [
+    `trace: ${plainText(trace.path)} (${trace.format}): ${count(plan.jobs.length, "job")}, ${count(plan.requests.length, "request")}${span}`,
+    ...left.map((text) => `  ${plainText(text)}`),
+    ...trace.faults
+      .slice(0, 5)
+      .map(
+        (fault) =>
+          `  ${plainText(`${fault.file}${fault.line === null ? "" : `:${fault.line}`}: ${fault.reason}`)}`,
+      ),
+    ...[...trace.notes, ...plan.notes].map((note) => `  ${plainText(note)}`),
+  ];
+}
+
+function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? "" : "s"}`;
+}

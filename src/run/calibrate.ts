@@ -1,0 +1,44 @@
+/**
+ * `--calibrate`: every request once, alone on the server, before the run. Its records (`calibration.jsonl`) tell the unloaded
+ * service times, which relative budgets (`--job-budget 2x`) and the split of TTFT into queue and prefill stand on.
+ */
+import { dispatch } from "../dispatch/dispatch.ts";
+import type { Plan, PlannedRequest, Release } from "../plan/plan.ts";
+import type { PreparedRequest } from "../client/client.ts";
+import type { RequestRecord } from "../record/request-record.ts";
+import type { Target } from "./target.ts";
+
+/** The plan's requests one job at a time and one request at a time, without think times. */
+export function calibrationPlan(plan: Plan): Plan {
+  const requests = plan.requests.map((planned): PlannedRequest => {
+    const release: Release =
+      planned.release.kind === "after" ? { ...planned.release, think_ms: 0 } : { kind: "slot", delay_ms: 0 };
+    return { ...planned, release };
+  });
+  return { ...plan, requests, pacing: "closed", max_concurrency: 1, max_concurrent_jobs: 1, span_ms: null };
+}
+
+/** Runs the pass. Rejects on bugs only; what fails is in the records. */
+export async function calibrate(
+  target: Target,
+  plan: Plan,
+  prepare: (planned: PlannedRequest) => PreparedRequest,
+  onInterrupt: (handler: (count: number) => void) => () => void,
+): Promise<readonly RequestRecord[]> {
+  const records: RequestRecord[] = [];
+  const run = dispatch(calibrationPlan(plan), {
+    clock: target.clock,
+    client: target.client,
+    prepare: (planned) => prepare(planned),
+    history: "recorded",
+    keep: { keepChunks: false, keepText: false },
+    onRecord: (record) => records.push(record),
+  });
+  const unregister = onInterrupt((count) => (count === 1 ? run.drain() : run.abort()));
+  try {
+    await target.drive(run.done);
+  } finally {
+    unregister();
+  }
+  return records;
+}

@@ -1,0 +1,239 @@
+/**
+ * One run: folder, log, dispatch, end. Everything that sends load (replay, bench, demo, sweep) comes through here. The
+ * folder is made only after the target has answered, and is complete whatever happens after that.
+ */
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { cpus, hostname } from "node:os";
+import { join } from "node:path";
+import { type LoopHealth, startLoopMonitor } from "../core/loop-monitor.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { Ms } from "../core/units.ts";
+import { VERSION } from "../core/version.ts";
+import { dispatch } from "../dispatch/dispatch.ts";
+import type { DispatchCounts, DispatchRun, StopRule } from "../dispatch/dispatch-env.ts";
+import type { Plan, PlannedJob } from "../plan/plan.ts";
+import type { LiveAnswer } from "../prompt/live-history.ts";
+import type { PreparedRequest } from "../client/client.ts";
+import type { PlannedRequest } from "../plan/plan.ts";
+import type { HistoryTurn } from "../dispatch/live-history.ts";
+import { writeJobs } from "../record/jobs-file.ts";
+import { endManifest, writeManifest } from "../record/manifest-file.ts";
+import type { Manifest, PlanFacts, PlannedJobRecord } from "../record/manifest.ts";
+import { CALIBRATION_FILE } from "../record/read-run.ts";
+import { recordLine } from "../record/record-line.ts";
+import type { RequestRecord } from "../record/request-record.ts";
+import { createRunFolder } from "../record/run-folder.ts";
+import { openRunLog } from "../record/run-log.ts";
+import { createEarlyStop, type EarlyStop } from "./early-stop.ts";
+import type { Target } from "./target.ts";
+
+export interface RunRequest {
+  readonly command: Manifest["command"];
+  readonly label: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** The resolved options, for the manifest. */
+  readonly options: JsonObject;
+  readonly seeds: Readonly<Record<string, number>>;
+  readonly plan: Plan;
+  /** What the manifest says of the plan beyond the plan itself. */
+  readonly facts: Omit<PlanFacts, PlanOwn>;
+  readonly tokenizer: Manifest["tokenizer"];
+  readonly target: Target;
+  prepare(planned: PlannedRequest, history: readonly LiveAnswer[] | null): PreparedRequest;
+  readonly history: "recorded" | "live";
+  readonly keepChunks: boolean;
+  readonly saveText: boolean;
+  readonly stop: StopRule | null;
+  readonly out: string | null;
+  readonly traceName: string | null;
+  /** Records of the calibration pass, kept beside the log; `null` = there was none. */
+  readonly calibration: readonly RequestRecord[] | null;
+  /** Told once the folder exists. */
+  onStart?(run: StartedRun): void;
+  onRecord?(record: RequestRecord): void;
+  onWarning(text: string): void;
+  /** Registers the handler of SIGINT; `count` says how often it came. Returns how to unregister. */
+  onInterrupt(handler: (count: number) => void): () => void;
+  /** Server metrics to keep with the run's end. */
+  engineFacts?(): Promise<JsonValue>;
+}
+
+export type PlanOwn =
+  | "pacing"
+  | "requests"
+  | "jobs"
+  | "span_ms"
+  | "max_concurrency"
+  | "max_concurrent_jobs"
+  | "gaps_capped"
+  | "optimal_hit_rate"
+  | "optimal_cached_tokens"
+  | "notes";
+
+export interface StartedRun {
+  readonly folder: string;
+  readonly counts: DispatchCounts;
+  /** On the target's clock. */
+  readonly t0: Ms;
+  readonly virtual: boolean;
+}
+
+export interface FinishedRun {
+  readonly folder: string;
+  readonly interrupted: boolean;
+  readonly earlyStop: EarlyStop | null;
+  /** Records that the disk refused. */
+  readonly lost: number;
+}
+
+/** Executes the plan against the target. Rejects on bugs only; failures of requests are in the log. */
+export async function executeRun(request: RunRequest): Promise<FinishedRun> {
+  const { plan, target } = request;
+  const startedWall = target.clock.wall();
+  const folder = createRunFolder({
+    out: request.out,
+    startedAt: startedWall,
+    trace: request.traceName,
+    model: target.model,
+  });
+  writeJobs(
+    folder,
+    plan.jobs.map((job) => plannedJobRecord(job, plan)),
+  );
+  if (request.calibration !== null) writeCalibration(folder, request.calibration);
+  let manifest = manifestOf(request, startedWall);
+  writeManifest(folder, manifest);
+  const log = openRunLog(folder, {
+    onError: (error) => request.onWarning(`the run log cannot be written: ${error.message}`),
+  });
+  const stopEarly = createEarlyStop();
+  let earlyStop: EarlyStop | null = null;
+  const monitor = startLoopMonitor(() => target.openStreams());
+  const run: DispatchRun = dispatch(plan, {
+    clock: target.clock,
+    client: target.client,
+    prepare: (planned, history) =>
+      request.prepare(planned, history === null ? null : liveAnswers(history, plan)),
+    history: request.history,
+    keep: { keepChunks: request.keepChunks, keepText: request.saveText },
+    onRecord: (record) => {
+      log.append(record);
+      request.onRecord?.(record);
+      const stop = stopEarly(record);
+      if (stop === null) return;
+      earlyStop = stop;
+      run.drain(0);
+    },
+    onStart: ({ t0, t0_wall_ms }) => {
+      manifest = { ...manifest, t0_wall_ms };
+      writeManifest(folder, manifest);
+      request.onStart?.({ folder, counts: run.counts, t0, virtual: target.virtual });
+    },
+    ...(request.stop === null ? {} : { stop: request.stop }),
+  });
+  const unregister = request.onInterrupt((count) => (count === 1 ? run.drain() : run.abort()));
+  try {
+    const result = await target.drive(run.done);
+    const health = monitor.stop();
+    const saved = await log.close();
+    const engine = (await request.engineFacts?.()) ?? null;
+    const interrupted = result.interrupted && earlyStop === null;
+    endManifest(folder, manifest, {
+      ended_ms: result.ended_ms,
+      interrupted: result.interrupted,
+      not_sent: result.not_sent,
+      overdue: result.overdue,
+      generator: generatorHealth(health, target),
+      engine,
+    });
+    if (saved.lost > 0)
+      request.onWarning(`${saved.lost} records could not be saved (${saved.error?.message ?? "disk error"})`);
+    return { folder, interrupted, earlyStop, lost: saved.lost };
+  } finally {
+    monitor.stop();
+    unregister();
+    log.flushSync();
+  }
+}
+
+function writeCalibration(folder: string, records: readonly RequestRecord[]): void {
+  writeFileSync(join(folder, CALIBRATION_FILE), records.map((record) => `${recordLine(record)}\n`).join(""));
+}
+
+/** On virtual time the process's own stalls say nothing of the run. */
+function generatorHealth(health: LoopHealth, target: Target): LoopHealth {
+  if (!target.virtual) return health;
+  return {
+    loop_stall_p99_ms: null,
+    loop_stall_max_ms: null,
+    loop_stall_streaming_max_ms: null,
+    cpu_share: null,
+    loop_utilisation: null,
+  };
+}
+
+function liveAnswers(history: readonly HistoryTurn[], plan: Plan): LiveAnswer[] {
+  return history.flatMap((turn) => {
+    if (turn.text === null) return [];
+    const { prompt } = (plan.requests[turn.index] as PlannedRequest).request;
+    const position = prompt.kind === "messages" ? prompt.messages.length : null;
+    return [{ recorded: null, position, text: turn.text }];
+  });
+}
+
+function plannedJobRecord(job: PlannedJob, plan: Plan): PlannedJobRecord {
+  const first = plan.requests[job.requests[0] as number] as PlannedRequest;
+  return {
+    job_id: job.job_id,
+    turns: job.requests.length,
+    budget_ms: job.budget_ms,
+    start_ms: first.release.kind === "at" ? first.release.offset_ms : null,
+    recorded_ms: job.recorded_ms,
+    optimal_hit_rate: job.optimal_hit_rate,
+  };
+}
+
+function manifestOf(request: RunRequest, startedWall: Ms): Manifest {
+  const { plan, target } = request;
+  return {
+    reprise_run: 1,
+    id: randomBytes(8).toString("hex"),
+    started_at: new Date(startedWall).toISOString(),
+    t0_wall_ms: startedWall,
+    command: request.command,
+    label: request.label,
+    version: VERSION,
+    host: {
+      platform: `${process.platform} ${process.arch}`,
+      node: process.versions.node,
+      cpus: cpus().length,
+      name: hostname(),
+    },
+    options: request.options,
+    seeds: request.seeds,
+    target: {
+      url: target.url,
+      model: target.model,
+      backend: target.backend,
+      simulated: target.simulated,
+      server: target.server,
+    },
+    plan: {
+      ...request.facts,
+      pacing: plan.pacing,
+      requests: plan.requests.length,
+      jobs: plan.jobs.length,
+      span_ms: plan.span_ms,
+      max_concurrency: plan.max_concurrency,
+      max_concurrent_jobs: plan.max_concurrent_jobs,
+      gaps_capped: plan.gaps_capped,
+      optimal_hit_rate: plan.optimal_hit_rate,
+      optimal_cached_tokens: plan.optimal_cached_tokens,
+      notes: plan.notes,
+    },
+    tokenizer: request.tokenizer,
+    metadata: request.metadata,
+    end: null,
+  };
+}

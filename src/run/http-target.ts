@@ -1,0 +1,182 @@
+/** A server behind HTTP as a {@link Target}: protocol, credentials, model name, reachability. */
+import { createConnection } from "node:net";
+import { readApiKey } from "../client/api-key.ts";
+import { parseBaseUrl, serverUrl } from "../client/endpoint.ts";
+import { createHttpClient, readCa } from "../client/http-client.ts";
+import { httpGet, httpPost, HttpRequestError, type HttpRequestOptions } from "../client/http-request.ts";
+import { findProtocol } from "../client/protocols/index.ts";
+import type { Clock } from "../core/clock.ts";
+import { EXIT, UserError } from "../core/failure.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import { plainText } from "../core/terminal-text.ts";
+import type { PostJson } from "../prompt/server-tokenizer.ts";
+import type { Given } from "./options/option.ts";
+import type { targetOptions } from "./options/target-options.ts";
+import type { Target } from "./target.ts";
+
+/** A target that does not even take a connection within this is not reachable. */
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Side requests before the run: a server that is slow here is not asked twice. */
+const SIDE_TIMEOUT_MS = 10_000;
+
+export type TargetGiven = Given<typeof targetOptions>;
+
+export interface HttpTargetOptions {
+  readonly given: TargetGiven;
+  readonly env: NodeJS.ProcessEnv;
+  readonly clock: Clock;
+  /** Used where `--backend` was not given. */
+  readonly defaultBackend: "openai" | "openai-chat";
+  readonly defaultHost: string;
+}
+
+/**
+ * Opens the target. `UserError`s: bad URL, unknown backend, a key that was named and is not there (exit 2); a server that
+ * cannot be reached, or whose model cannot be told (exit 3).
+ */
+export async function openHttpTarget(options: HttpTargetOptions): Promise<Target> {
+  const { given, clock } = options;
+  const baseUrl = given.base_url ?? `http://${given.host ?? options.defaultHost}:${given.port ?? 8000}`;
+  const backend = given.backend ?? backendOfEndpoint(given.endpoint) ?? options.defaultBackend;
+  const protocol = findProtocol(backend);
+  const apiKey = readApiKey(
+    { envName: given.api_key_env ?? null, file: given.api_key_file ?? null },
+    options.env,
+  );
+  const client = createHttpClient({
+    protocol,
+    baseUrl,
+    endpoint: given.endpoint ?? null,
+    apiKey,
+    headers: given.header ?? null,
+    extraBody: given.extra_body ?? null,
+    ...(given.timeout === undefined ? {} : { timeoutMs: given.timeout }),
+    retries: given.retries ?? 0,
+    clock,
+    insecure: given.insecure ?? false,
+    ca: given.ca ?? null,
+    http2: given.http2 ?? false,
+    proxy: given.proxy ?? null,
+  });
+  if (given.proxy === undefined) await checkReachable(client.endpoint.origin, clock);
+  const side: HttpRequestOptions = {
+    clock,
+    timeoutMs: SIDE_TIMEOUT_MS,
+    insecure: given.insecure ?? false,
+    ...(given.ca === undefined ? {} : { ca: readCa(given.ca) }),
+    headers: {
+      ...(client.endpoint.authorization !== null
+        ? { Authorization: client.endpoint.authorization }
+        : apiKey === null
+          ? {}
+          : { Authorization: `Bearer ${apiKey}` }),
+      ...given.header,
+    },
+  };
+  const side_url = (path: string): string => serverUrl(baseUrl, path);
+  const model = given.served_model_name ?? given.model ?? (await modelOf(side_url("/v1/models"), side));
+  return {
+    client,
+    clock,
+    url: displayUrl(baseUrl),
+    model,
+    backend,
+    simulated: model.startsWith("sim/"),
+    virtual: false,
+    prompts: protocol.prompts,
+    post: postJson(side_url, side),
+    tokenizer: null,
+    server: null,
+    openStreams: () => client.openStreams,
+    drive: (done) => done,
+    close: () => client.close(),
+  };
+}
+
+/** `--endpoint /v1/chat/completions` says which protocol is meant. */
+function backendOfEndpoint(endpoint: string | undefined): "openai" | "openai-chat" | null {
+  if (endpoint === undefined) return null;
+  if (/\/chat\/completions\/?(\?|$)/.test(endpoint)) return "openai-chat";
+  return /\/completions\/?(\?|$)/.test(endpoint) ? "openai" : null;
+}
+
+function displayUrl(baseUrl: string): string {
+  const { origin, path } = parseBaseUrl(baseUrl);
+  return `${origin.origin}${path}`;
+}
+
+/** One connection, closed at once: a port where nobody listens is known before anything is planned or written. */
+function checkReachable(origin: URL, clock: Clock): Promise<void> {
+  const port = Number(origin.port) || (origin.protocol === "https:" ? 443 : 80);
+  const host = origin.hostname.replace(/^\[|\]$/g, "");
+  return new Promise((resolve, reject) => {
+    const socket = createConnection({ host, port });
+    const end = (error: Error | null): void => {
+      clock.cancel(timer);
+      socket.destroy();
+      if (error === null) resolve();
+      else reject(error);
+    };
+    const timer = clock.at(clock.now() + CONNECT_TIMEOUT_MS, () =>
+      end(unreachable(origin, `no connection within ${CONNECT_TIMEOUT_MS / 1000} s`)),
+    );
+    socket.once("connect", () => end(null));
+    socket.once("error", (error: NodeJS.ErrnoException) =>
+      end(unreachable(origin, error.code ?? error.message)),
+    );
+  });
+}
+
+function unreachable(origin: URL, reason: string): UserError {
+  return new UserError(`cannot reach ${origin.origin}: ${reason}`, {
+    hint: "start the server, or check --base-url (reprise sim starts a simulated one)",
+    exitCode: EXIT.unreachable,
+  });
+}
+
+/** The one model that the server serves. */
+async function modelOf(url: string, side: HttpRequestOptions): Promise<string> {
+  const hint = "name it with --model";
+  let names: readonly string[] = [];
+  try {
+    const reply = await httpGet(url, side);
+    if (reply.status === 401 || reply.status === 403) {
+      throw new UserError(`the server refuses our credentials (${reply.status} on /v1/models)`, {
+        hint: "set OPENAI_API_KEY, or use --api-key-env or --api-key-file",
+        exitCode: EXIT.unreachable,
+      });
+    }
+    names = modelNames(JSON.parse(reply.body));
+  } catch (error) {
+    if (error instanceof UserError) throw error;
+    if (!(error instanceof HttpRequestError || error instanceof SyntaxError)) throw error;
+  }
+  if (names.length === 1) return names[0] as string;
+  if (names.length === 0)
+    throw new UserError("no model was named, and the server does not tell which it serves", { hint });
+  throw new UserError(
+    `the server serves ${names.length} models: ${plainText(names.slice(0, 8).join(", "))}`,
+    { hint },
+  );
+}
+
+function modelNames(value: unknown): string[] {
+  const data = (value as { data?: unknown } | null)?.data;
+  if (!Array.isArray(data)) return [];
+  return data.flatMap((entry: unknown) => {
+    const id = (entry as { id?: unknown } | null)?.id;
+    return typeof id === "string" && id !== "" ? [id] : [];
+  });
+}
+
+function postJson(url: (path: string) => string, side: HttpRequestOptions): PostJson {
+  return async (path: string, body: JsonObject): Promise<JsonValue | null> => {
+    const reply = await httpPost(url(path), body, side);
+    if (reply.status < 200 || reply.status > 299) return null;
+    try {
+      return JSON.parse(reply.body) as JsonValue;
+    } catch {
+      return null;
+    }
+  };
+}

@@ -1,0 +1,224 @@
+/** `reprise replay`: a trace, a plan, a target, one run. Reads as its table of contents. */
+import { drawSeed } from "../core/random.ts";
+import { UserError } from "../core/failure.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { Plan } from "../plan/plan.ts";
+import { createPromptComposer } from "../prompt/composer.ts";
+import type { RequestRecord } from "../record/request-record.ts";
+import { basename } from "node:path";
+import { executeRun, type FinishedRun, type StartedRun } from "./execute.ts";
+import { openHttpTarget } from "./http-target.ts";
+import type { ReplayGiven } from "./options/replay-options.ts";
+import { optionsForManifest } from "./options/manifest-options.ts";
+import { createOutputCounter, countingClient } from "./output-counter.ts";
+import { planOfTrace } from "./plan-of-trace.ts";
+import { preloadPrompts } from "./preload.ts";
+import { openPromptTools, type PromptTools } from "./prompt-tools.ts";
+import { readWorkload, type TraceWorkload } from "./read-workload.ts";
+import { createRequestMaker, type RequestMakerOptions } from "./request-maker.ts";
+import { awaitReady, createSideRequests, warmUp } from "./side-requests.ts";
+import { openSimTarget } from "./sim-target.ts";
+import type { Target } from "./target.ts";
+import type { RunEnvironment } from "./run-environment.ts";
+import { planFacts } from "./plan-facts.ts";
+import { calibrate } from "./calibrate.ts";
+
+export interface ReplayRequest {
+  readonly given: ReplayGiven;
+  readonly tracePath: string;
+  readonly command: "replay" | "demo" | "sweep";
+}
+
+/** Replays the trace and returns the finished run. User mistakes are `UserError`s, before anything is sent. */
+export async function runReplay(request: ReplayRequest, env: RunEnvironment): Promise<FinishedRun> {
+  const { given, tracePath } = request;
+  checkContradictions(given);
+  const workload = await readWorkload(tracePath, {
+    skipBad: given.skip_bad ?? false,
+    ...(given.format === undefined ? {} : { format: given.format }),
+    ...(given.block_tokens === undefined ? {} : { blockTokens: given.block_tokens }),
+  });
+  const seed = given.seed ?? drawSeed();
+  const plan = planOfTrace(workload.jobs, given, seed);
+  env.onPlan?.(workload, plan);
+  const target = await openTarget(given, workload, seed, env);
+  try {
+    const tools = await openPromptTools(plan, target, {
+      tokenizerPath: given.tokenizer ?? null,
+      promptSeed: given.prompt_seed ?? null,
+      asIds: given.prompt_ids ?? false,
+      shareCopies: given.share_copies ?? false,
+      always: (given.num_warmups ?? 0) > 0,
+    });
+    if (tools.facts?.warning != null) env.warn(tools.facts.warning);
+    return await replayOn(target, { request, workload, plan, seed, tools }, env);
+  } finally {
+    await target.close();
+  }
+}
+
+interface Prepared {
+  readonly request: ReplayRequest;
+  readonly workload: TraceWorkload;
+  readonly plan: Plan;
+  readonly seed: number;
+  readonly tools: PromptTools;
+}
+
+async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment): Promise<FinishedRun> {
+  const { request, workload, plan, seed, tools } = prepared;
+  const { given, tracePath } = request;
+  const side = createSideRequests(target, tools.codec);
+  await target.drive(beforeRun(target, prepared, side));
+  const counter = createOutputCounter(tools.tokenizer);
+  const counted: Target = {
+    ...target,
+    openStreams: target.openStreams,
+    client: countingClient(target.client, counter),
+  };
+  const maker: RequestMakerOptions = {
+    model: target.model,
+    composer: tools.composer,
+    prompts: target.prompts,
+    codec: tools.codec,
+    params: samplingParams(given),
+    stream: true,
+    temperature: 0,
+    keepText: () => given.save_text === true || given.history === "live" || counter.needsText(),
+    keepChunks: given.timeline !== "none",
+    headers: null,
+    jobIdOf: (planned) => plan.jobs[planned.job]?.job_id ?? "",
+  };
+  const make = createRequestMaker(maker);
+  const calibration = given.calibrate === true ? await calibrationPass(counted, prepared, maker, env) : null;
+  return executeRun({
+    command: request.command,
+    label: given.label ?? null,
+    metadata: given.metadata ?? {},
+    options: { trace: tracePath, ...optionsForManifest(given as JsonObject) },
+    seeds: { seed, ...(given.prompt_seed === undefined ? {} : { prompt_seed: given.prompt_seed }) },
+    plan,
+    facts: planFacts(workload, tracePath, given, target),
+    tokenizer: tools.facts,
+    target: counted,
+    prepare: (planned, history) => target.client.prepare(make(planned, history)),
+    history: given.history ?? "recorded",
+    keepChunks: given.timeline !== "none",
+    saveText: given.save_text ?? false,
+    stop: given.duration === undefined ? null : { duration_ms: given.duration },
+    out: given.out ?? null,
+    traceName:
+      tracePath === "-" ? "stdin" : basename(tracePath).replace(/(\.jsonl?|\.csv|\.json)?(\.gz)?$/i, ""),
+    calibration,
+    onStart: (run: StartedRun) => env.onStart?.(run, plan),
+    onRecord: (record) => env.onRecord?.(record),
+    onWarning: env.warn,
+    onInterrupt: env.onInterrupt,
+  });
+}
+
+/** The same work, with other made-up text: the run must not be served from a cache that the calibration has filled. */
+async function calibrationPass(
+  target: Target,
+  { plan, tools }: Prepared,
+  maker: RequestMakerOptions,
+  env: RunEnvironment,
+): Promise<readonly RequestRecord[]> {
+  if (plan.requests.some(({ request }) => request.prompt.kind !== "length"))
+    env.warn(
+      "the calibration sends the recorded prompts too: a server with a prefix cache will have seen them before the run",
+    );
+  const composer =
+    tools.composer === null
+      ? null
+      : await createPromptComposer({
+          tokenizer: tools.composer.tokenizer,
+          promptSeed: null,
+          salt: `calibration-${drawSeed()}`,
+          lexicon: tools.composer.lexicon,
+        });
+  const make = createRequestMaker({ ...maker, composer, keepChunks: false });
+  return calibrate(target, plan, (planned) => target.client.prepare(make(planned, null)), env.onInterrupt);
+}
+
+/** Ready check, warm-ups and preloaded prefixes, in this order. */
+async function beforeRun(
+  target: Target,
+  { request, plan, tools }: Prepared,
+  side: ReturnType<typeof createSideRequests>,
+): Promise<void> {
+  const { given } = request;
+  const wait = given.ready_check_timeout_sec ?? 0;
+  if (wait > 0) await awaitReady(side, target.clock, wait);
+  const warmups = given.num_warmups ?? 0;
+  if (warmups > 0 && tools.composer !== null) {
+    const first = plan.requests[0];
+    await warmUp(side, tools.composer, warmups, {
+      prompt_tokens: first?.planned_prompt_tokens ?? 128,
+      output_tokens: first?.planned_output_tokens ?? 16,
+    });
+  }
+  if (given.preload === true)
+    for (const prompt of preloadPrompts(plan, tools.composer)) await side.send(prompt, 1);
+}
+
+function openTarget(
+  given: ReplayGiven,
+  workload: TraceWorkload,
+  seed: number,
+  env: RunEnvironment,
+): Promise<Target> {
+  if (given.backend === "sim") {
+    return Promise.resolve(
+      openSimTarget({
+        settings: given.sim ?? {},
+        model: given.served_model_name ?? given.model ?? null,
+        seed,
+        clock: env.clock,
+        virtualTime: given.virtual_time ?? false,
+      }),
+    );
+  }
+  const chat = workload.trace.requests.some((request) => request.prompt.kind === "messages");
+  return openHttpTarget({
+    given,
+    env: env.env,
+    clock: env.clock,
+    defaultBackend: chat ? "openai-chat" : "openai",
+    defaultHost: "localhost",
+  });
+}
+
+function samplingParams(given: ReplayGiven): JsonObject | null {
+  const params: Record<string, JsonObject[string]> = {};
+  if (given.best_of !== undefined && given.best_of > 1) params["best_of"] = given.best_of;
+  if (given.use_beam_search === true) params["use_beam_search"] = true;
+  return Object.keys(params).length === 0 ? null : params;
+}
+
+function checkContradictions(given: ReplayGiven): void {
+  const clash = (a: string, b: string, hint: string): never => {
+    throw new UserError(`${a} and ${b} contradict each other`, { hint });
+  };
+  const sim = given.backend === "sim";
+  if (given.base_url !== undefined && (given.host !== undefined || given.port !== undefined))
+    clash("--base-url", given.host === undefined ? "--port" : "--host", "give the URL, or host and port");
+  if (given.api_key_env !== undefined && given.api_key_file !== undefined)
+    clash("--api-key-env", "--api-key-file", "give one of them");
+  if (sim && (given.base_url ?? given.host ?? given.port ?? given.endpoint) !== undefined)
+    clash(
+      "--backend sim",
+      "an address",
+      "the simulated engine runs in this process; reprise sim starts one behind HTTP",
+    );
+  if (!sim && given.sim !== undefined)
+    throw new UserError("--sim sets up the simulated engine, which needs --backend sim");
+  if (!sim && given.virtual_time === true)
+    throw new UserError("--virtual-time needs --backend sim: a real server runs on real time");
+  if (given.retries !== undefined && given.retries > 0 && sim)
+    throw new UserError("--retries: the simulated engine in this process is never retried");
+  if (given.warmup !== undefined && given.duration !== undefined && given.warmup >= given.duration)
+    throw new UserError("--warmup leaves nothing of --duration to measure", {
+      hint: "make the warm-up shorter",
+    });
+}

@@ -1,0 +1,85 @@
+/** Requests beside the measured ones: ready check, warm-ups, preloaded prefixes. None of them is in the log. */
+import type { Client, ModelPrompt, ModelRequest } from "../client/client.ts";
+import { type Clock, sleep } from "../core/clock.ts";
+import { EXIT, UserError } from "../core/failure.ts";
+import type { Ms, Tokens } from "../core/units.ts";
+import { adaptPrompt, type PromptCodec } from "../prompt/adapt-prompt.ts";
+import type { PromptComposer } from "../prompt/composer.ts";
+import type { Observation } from "../record/observation.ts";
+import type { Target } from "./target.ts";
+
+const RETRY_EVERY_MS = 1000;
+/** Failures that waiting cannot mend. */
+const FINAL_STATUS = new Set([400, 401, 403, 404, 405, 422]);
+
+export interface SideRequests {
+  /** Sends one prompt and waits for its end. */
+  send(prompt: ModelPrompt, maxTokens: Tokens): Promise<Observation>;
+}
+
+export function createSideRequests(target: Target, codec: PromptCodec): SideRequests {
+  let count = 0;
+  return {
+    send(prompt, maxTokens) {
+      const request: ModelRequest = {
+        request_id: `reprise-side-${count++}`,
+        model: target.model,
+        prompt: adaptPrompt(prompt, target.prompts, codec),
+        max_tokens: maxTokens,
+        force_length: false,
+        temperature: 0,
+        stream: true,
+        params: null,
+        headers: null,
+        keep_text: false,
+        keep_chunks: false,
+      };
+      return sendOnce(target.client, request);
+    },
+  };
+}
+
+function sendOnce(client: Client, request: ModelRequest): Promise<Observation> {
+  return new Promise((resolve) => {
+    client.send(client.prepare(request), resolve);
+  });
+}
+
+/**
+ * Waits until the server answers a real one-token request, at most `timeoutMs`. A {@link UserError} with exit code 3
+ * when it does not, or at once for a refusal that waiting cannot mend.
+ */
+export async function awaitReady(side: SideRequests, clock: Clock, timeoutMs: Ms): Promise<void> {
+  const deadline = clock.now() + timeoutMs;
+  for (;;) {
+    const seen = await side.send({ kind: "text", text: "Are you ready?" }, 1);
+    if (seen.failure === null) return;
+    const { message, http_status } = seen.failure;
+    const final = http_status !== null && FINAL_STATUS.has(http_status);
+    if (final || clock.now() + RETRY_EVERY_MS > deadline) {
+      throw new UserError(`the server does not answer a one-token request: ${message}`, {
+        hint: final
+          ? "check --model, --backend, --endpoint and the API key"
+          : `waited ${Math.round(timeoutMs / 1000)} s`,
+        exitCode: EXIT.unreachable,
+      });
+    }
+    await sleep(clock, RETRY_EVERY_MS);
+  }
+}
+
+/** `count` unmeasured requests, one after the other, of prompts that no measured request has. */
+export async function warmUp(
+  side: SideRequests,
+  composer: PromptComposer,
+  count: number,
+  size: { readonly prompt_tokens: Tokens; readonly output_tokens: Tokens },
+): Promise<void> {
+  for (let index = 0; index < count; index++) {
+    const seen = await side.send(composer.warmup(size.prompt_tokens, index), size.output_tokens);
+    if (seen.failure !== null)
+      throw new UserError(`a warm-up request failed: ${seen.failure.message}`, {
+        exitCode: EXIT.unreachable,
+      });
+  }
+}

@@ -1,0 +1,35 @@
+/** Where the load goes: one shape for a server behind HTTP and for the simulated engine in this process. */
+import type { Client } from "../client/client.ts";
+import type { Clock } from "../core/clock.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { PromptKind } from "../prompt/adapt-prompt.ts";
+import type { PostJson } from "../prompt/server-tokenizer.ts";
+import type { Tokenizer } from "../prompt/tokenizer.ts";
+
+export interface Target {
+  readonly client: Client;
+  /** The clock that the run goes by: virtual for `--virtual-time`. */
+  readonly clock: Clock;
+  /** Without credentials; `in-process` for an engine in this process. */
+  readonly url: string;
+  /** What is asked for in the requests. */
+  readonly model: string;
+  /** The word users know. */
+  readonly backend: string;
+  readonly simulated: boolean;
+  /** Time is virtual: the process's own lateness and stalls mean nothing. */
+  readonly virtual: boolean;
+  /** Prompts that the protocol takes as they are. */
+  readonly prompts: readonly PromptKind[];
+  /** Where a tokenizer can be asked; `null` = there is no server. */
+  readonly post: PostJson | null;
+  /** The engine's own tokenizer, where it is in this process. */
+  readonly tokenizer: Tokenizer | null;
+  /** What the server said of itself. */
+  readonly server: JsonObject | null;
+  /** Responses being read. */
+  openStreams(): number;
+  /** Drives virtual time until `done` settles; on real time it just waits. */
+  drive<T>(done: Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
