@@ -5,6 +5,7 @@
  */
 import type { Ms } from "../core/units.ts";
 import type { Plan, PlannedRequest } from "../plan/plan.ts";
+import { knownDues } from "./plan-graph.ts";
 import { ReleaseQueue } from "./release-queue.ts";
 import { SlotPool } from "./slot-pool.ts";
 
@@ -50,19 +51,17 @@ export class Admission {
     this.#slots = new SlotPool(plan.max_concurrency);
     this.#jobSlots = new SlotPool(plan.max_concurrent_jobs);
     this.#jobsCapped = plan.max_concurrent_jobs !== null;
-    const timed: { index: number; due: Ms }[] = [];
     const slotRequests: number[] = [];
     const slotJobs = new Set<number>();
     for (const { index, job, release } of plan.requests) {
       if (release.kind === "at") {
-        timed.push({ index, due: release.offset_ms });
         this.intended[index] = release.offset_ms;
       } else if (release.kind === "slot") {
         if (this.#jobsCapped) slotJobs.add(job);
         else slotRequests.push(index);
       }
     }
-    this.#timed = new ReleaseQueue(timed);
+    this.#timed = new ReleaseQueue(knownDues(plan));
     this.#slotJobs = Uint32Array.from(slotJobs).sort();
     this.#slotRequests = Uint32Array.from(slotRequests);
   }

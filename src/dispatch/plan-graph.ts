@@ -1,5 +1,6 @@
 /** The plan's dependencies in flat arrays: who waits for whom. */
 import type { Plan } from "../plan/plan.ts";
+import type { KnownDues } from "./release-queue.ts";
 
 export class PlanGraph {
   /** Children of request i: `children[childStart[i] .. childStart[i+1])`. */
@@ -61,4 +62,19 @@ export class PlanGraph {
     }
     if (reached < n) throw new Error("plan: some requests wait for each other");
   }
+}
+
+/** Requests that are released by time. */
+export function knownDues(plan: Plan): KnownDues {
+  let n = 0;
+  for (const { release } of plan.requests) if (release.kind === "at") n++;
+  const indices = new Uint32Array(n);
+  const dues = new Float64Array(n);
+  let k = 0;
+  for (const { index, release } of plan.requests) {
+    if (release.kind !== "at") continue;
+    indices[k] = index;
+    dues[k++] = release.offset_ms;
+  }
+  return { indices, dues };
 }

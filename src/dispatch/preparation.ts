@@ -7,6 +7,7 @@ import type { Clock, Timer } from "../core/clock.ts";
 import { type Failure, UserError } from "../core/failure.ts";
 import type { Ms } from "../core/units.ts";
 import type { Plan } from "../plan/plan.ts";
+import { knownDues } from "./plan-graph.ts";
 import { ReleaseQueue } from "./release-queue.ts";
 
 export interface Lookahead {
@@ -59,11 +60,7 @@ export class Preparation {
   constructor(plan: Plan, env: PreparationEnv) {
     const n = plan.requests.length;
     this.#env = env;
-    this.#queue = new ReleaseQueue(
-      plan.requests.flatMap(({ index, release }) =>
-        release.kind === "at" ? [{ index, due: release.offset_ms }] : [],
-      ),
-    );
+    this.#queue = new ReleaseQueue(knownDues(plan));
     this.#state = new Uint8Array(n);
     this.#guess = new Uint8Array(n);
   }

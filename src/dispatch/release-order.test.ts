@@ -190,7 +190,10 @@ describe("release order", () => {
         fc.array(due, { maxLength: 30 }),
         fc.array(fc.option(due, { nil: null }), { maxLength: 60 }),
         (planned, steps) => {
-          const queue = new ReleaseQueue(planned.map((d, index) => ({ index, due: d })));
+          const queue = new ReleaseQueue({
+            indices: Uint32Array.from(planned.keys()),
+            dues: Float64Array.from(planned),
+          });
           const model = planned.map((d, index) => ({ due: d, index }));
           let next = planned.length;
           for (const step of steps) {

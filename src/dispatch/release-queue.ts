@@ -5,6 +5,12 @@
  */
 import type { Ms } from "../core/units.ts";
 
+/** Parallel arrays: `indices[k]` is due at `dues[k]`. */
+export interface KnownDues {
+  readonly indices: Uint32Array;
+  readonly dues: Float64Array;
+}
+
 export class ReleaseQueue {
   readonly #planned: Uint32Array;
   readonly #plannedDue: Float64Array;
@@ -12,11 +18,11 @@ export class ReleaseQueue {
   #heap: number[] = [];
   #heapDue: Ms[] = [];
 
-  /** `planned`: indices whose due is known from the start, with their dues, in any order. */
-  constructor(planned: readonly { readonly index: number; readonly due: Ms }[] = []) {
-    const sorted = planned.toSorted((a, b) => a.due - b.due || a.index - b.index);
-    this.#planned = Uint32Array.from(sorted, (item) => item.index);
-    this.#plannedDue = Float64Array.from(sorted, (item) => item.due);
+  /** `planned`: what is due when is known from the start, in any order. */
+  constructor(planned: KnownDues = { indices: new Uint32Array(0), dues: new Float64Array(0) }) {
+    const { indices, dues } = isSorted(planned) ? planned : sorted(planned);
+    this.#planned = indices;
+    this.#plannedDue = dues;
   }
 
   get size(): number {
@@ -109,4 +115,22 @@ export class ReleaseQueue {
 
 function before(aDue: Ms, a: number, bDue: Ms, b: number): boolean {
   return aDue < bDue || (aDue === bDue && a < b);
+}
+
+function isSorted({ indices, dues }: KnownDues): boolean {
+  for (let k = 1; k < indices.length; k++) {
+    if (!before(dues[k - 1] as Ms, indices[k - 1] as number, dues[k] as Ms, indices[k] as number))
+      return false;
+  }
+  return true;
+}
+
+function sorted({ indices, dues }: KnownDues): KnownDues {
+  const order = Uint32Array.from(indices, (_, k) => k).sort(
+    (a, b) => (dues[a] as Ms) - (dues[b] as Ms) || (indices[a] as number) - (indices[b] as number),
+  );
+  return {
+    indices: order.map((k) => indices[k] as number),
+    dues: Float64Array.from(order, (k) => dues[k] as Ms),
+  };
 }
