@@ -24,7 +24,8 @@ export interface Slo {
     | { readonly kind: "distribution"; readonly metric: DistributionId; readonly statistic: string }
     | { readonly kind: "scalar"; readonly name: string };
   readonly operator: "<=" | "<" | ">=" | ">";
-  /** In the metric's own unit: ms, share (0–1), 1/s, ... */
+  readonly unit: Unit;
+  /** In that unit; a share is 0–1. */
   readonly bound: number;
 }
 
@@ -87,6 +88,7 @@ export function parseSlo(text: string, flag = "--slo"): Slo {
       return {
         text: text.trim(),
         subject: { kind: "scalar", name: left },
+        unit,
         operator: operator as Slo["operator"],
         bound: parseBound(right, unit, text, flag),
       };
@@ -100,11 +102,13 @@ export function parseSlo(text: string, flag = "--slo"): Slo {
   const [, statistic = "", name = ""] = call;
   const metric = DISTRIBUTIONS.find((id) => id === name.replace(/^(requests|jobs)\./, ""));
   if (metric === undefined) throw unknown(name, DISTRIBUTIONS, flag);
+  const unit = unitOf(metric) === "ms" ? "ms" : "number";
   return {
     text: text.trim(),
     subject: { kind: "distribution", metric, statistic: parseStatistic(statistic, text, flag) },
+    unit,
     operator: operator as Slo["operator"],
-    bound: parseBound(right, unitOf(metric) === "ms" ? "ms" : "number", text, flag),
+    bound: parseBound(right, unit, text, flag),
   };
 }
 
@@ -155,7 +159,7 @@ export function percentileOf(slo: Slo, metric: DistributionId): number | null {
 /** Judges an objective on a summary that holds the percentiles it needs. */
 export function judgeSlo(slo: Slo, summary: Omit<Summary, "objectives">): ObjectiveResult {
   const value = valueOf(slo, summary as Summary);
-  return { text: slo.text, value, met: value !== null && holds(value, slo) };
+  return { text: slo.text, unit: slo.unit, value, met: value !== null && holds(value, slo) };
 }
 
 function valueOf({ subject }: Slo, summary: Summary): number | null {

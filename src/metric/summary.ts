@@ -148,7 +148,8 @@ export interface Goodput {
 
 export interface ObjectiveResult {
   readonly text: string;
-  /** In the metric's own unit (ms, share, ...). */
+  /** In this unit; `share` is 0–1. */
+  readonly unit: "ms" | "share" | "number";
   readonly value: number | null;
   readonly met: boolean;
 }

@@ -31,6 +31,11 @@ export function hasJobs(summary: Summary): boolean {
   return (jobs.job_turns.max ?? 0) > 1 || counts.planned > jobs.counts.total;
 }
 
+/** Heading of the table of causes. */
+export function causeTitle(summary: Summary): string {
+  return `Where a ${hasJobs(summary) ? "job" : "request"}'s time goes`;
+}
+
 export function answerLines(summary: Summary): AnswerLine[] {
   return [
     timeLine(summary),
@@ -50,7 +55,11 @@ function timeLine(summary: Summary): AnswerLine {
   const keys = (["p50", "p95"] as const).filter((key) => time[key] !== undefined);
   const numbers = keys.map((key) => `${key} ${formatDurationOf(time[key])}`);
   if (numbers.length === 0) numbers.push(`mean ${formatDurationOf(time.mean)}`);
-  return { label, text: `${numbers.join(", ")} (${formatCount(time.n)} ok ${what})`, tone: "plain" };
+  return {
+    label,
+    text: `${numbers.join(", ")} (${formatCount(time.n)} ${time.n === 1 ? what.slice(0, -1) : what} ok)`,
+    tone: "plain",
+  };
 }
 
 function budgetLine({ jobs }: Summary): AnswerLine[] {

@@ -4,6 +4,7 @@
  */
 import { UserError } from "../core/failure.ts";
 import { secrets } from "../core/secret.ts";
+import { plainText } from "../core/terminal-text.ts";
 import { CAUSES } from "../metric/job/causes.ts";
 import { JOB_METRICS, JOB_METRIC_IDS } from "../metric/job/index.ts";
 import type { JobRow } from "../metric/job/job-table.ts";
@@ -136,8 +137,8 @@ export function csvLine(cells: readonly Cell[]): string {
 function csvCell(value: Cell): string {
   if (value === null) return "";
   if (typeof value === "number") return String(Math.round(value * 1e9) / 1e9);
-  let text = secrets.redact(value);
+  let text = plainText(secrets.redact(value));
   // A spreadsheet must not run text of a server or a trace as a formula.
-  if (/^[=+\-@\t\r\n]/.test(text)) text = `'${text}`;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  if (/^\s*[=+\-@]|^\\[trn]/.test(text)) text = `'${text}`;
+  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -2,7 +2,7 @@
 import { plainText } from "../core/terminal-text.ts";
 import { CAUSES } from "../metric/job/causes.ts";
 import type { Summary } from "../metric/summary.ts";
-import { CAUSE_TITLES, answerLines, causeShares, hasJobs } from "./answer.ts";
+import { CAUSE_TITLES, answerLines, causeShares, causeTitle, hasJobs } from "./answer.ts";
 import { sections } from "./facts.ts";
 import {
   LOW_SAMPLE_NOTE,
@@ -13,7 +13,7 @@ import {
   percentileKeys,
   requestRows,
 } from "./metric-rows.ts";
-import { formatCount, formatDurationOf, formatNumber, formatShare } from "./quantity.ts";
+import { formatCount, formatDurationOf, formatObjective, formatShare } from "./quantity.ts";
 import type { ReportFormat } from "./report-format.ts";
 import { splitNote } from "./terminal.ts";
 
@@ -38,9 +38,9 @@ export function renderMarkdown(summary: Summary): string {
     parts.push(
       table(
         ["objective", "value", ""],
-        summary.objectives.map(({ text, value, met }) => [
+        summary.objectives.map(({ text, value, met, unit }) => [
           cell(text),
-          value === null ? "not measured" : formatNumber(value),
+          value === null ? "not measured" : formatObjective(value, unit),
           met ? "met" : "**missed**",
         ]),
         ["left", "right", "left"],
@@ -52,7 +52,7 @@ export function renderMarkdown(summary: Summary): string {
   if (shares !== null) {
     parts.push(
       table(
-        ["Where a job's time goes", "mean", "share", "jobs dominated"],
+        [causeTitle(summary), "mean", "share", "jobs dominated"],
         CAUSES.filter((cause) => shares[cause] !== 0).map((cause) => [
           CAUSE_TITLES[cause],
           formatDurationOf(summary.jobs.breakdown_ms[cause]),

@@ -46,7 +46,7 @@ export function metricCells(row: MetricRow, keys: readonly `p${string}`[]): stri
   const show = (value: number | null | undefined): string =>
     value === null || value === undefined ? NOT_MEASURED : formatNumber(value / scale);
   return [
-    `${row.title}, ${unit}`,
+    row.unit === "tokens" || row.unit === "turns" ? row.title : `${row.title}, ${unit}`,
     formatCount(distribution.n),
     show(distribution.mean),
     ...keys.map((key) =>

@@ -47,9 +47,16 @@ export function formatShare(value: number | null | undefined): string {
   return `${text === "100" && value < 1 ? "> 99.9" : text} %`;
 }
 
-/** `+2.7 %`, `-3 %`, `±0 %`. */
+/** The value of an objective in its own unit. */
+export function formatObjective(value: number, unit: "ms" | "share" | "number"): string {
+  if (unit === "ms") return formatDurationOf(value);
+  return unit === "share" ? formatShare(value) : formatNumber(value);
+}
+
+/** `+2.7 %`, `-3 %`, `±0 %`; from tenfold on `× 12.5`. */
 export function formatChange(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return NOT_MEASURED;
+  if (value >= 9) return `× ${formatNumber(value + 1)}`;
   const text = trimZeros(Math.abs(value * 100).toFixed(1));
   return `${text === "0" ? "±" : value > 0 ? "+" : "-"}${text} %`;
 }

@@ -2,7 +2,7 @@
 import { plainText } from "../core/terminal-text.ts";
 import { CAUSES } from "../metric/job/causes.ts";
 import type { Summary } from "../metric/summary.ts";
-import { CAUSE_TITLES, answerLines, causeShares, hasJobs } from "./answer.ts";
+import { CAUSE_TITLES, answerLines, causeShares, causeTitle, hasJobs } from "./answer.ts";
 import { sections } from "./facts.ts";
 import {
   LOW_SAMPLE_NOTE,
@@ -13,7 +13,7 @@ import {
   percentileKeys,
   requestRows,
 } from "./metric-rows.ts";
-import { formatCount, formatDurationOf, formatNumber, formatShare } from "./quantity.ts";
+import { formatCount, formatDurationOf, formatObjective, formatShare } from "./quantity.ts";
 import type { ReportFormat } from "./report-format.ts";
 import { type Align, type Paint, alignColumns, createPaint, width } from "./text-table.ts";
 
@@ -54,10 +54,10 @@ function answerBlock(summary: Summary, paint: Paint): string[] {
 }
 
 function objectiveBlock({ objectives }: Summary, paint: Paint): string[] {
-  const rows = objectives.map(({ text, value, met }) => [
+  const rows = objectives.map(({ text, value, met, unit }) => [
     met ? paint.good("met") : paint.bad("MISSED"),
     plainText(text),
-    value === null ? "not measured" : `is ${formatNumber(value)}`,
+    value === null ? "not measured" : `is ${formatObjective(value, unit)}`,
   ]);
   return [paint.bold("Objectives"), ...indent(alignColumns(rows, ["left", "left", "left"]))];
 }
@@ -80,10 +80,10 @@ function causeBlock(summary: Summary, paint: Paint): string[] {
     formatShare(shares[cause]),
     formatCount(dominated_by[cause] ?? 0),
   ]);
-  const head = ["Where a job's time goes", "mean", "share", "jobs dominated"];
+  const head = [causeTitle(summary), "mean", "share", "jobs dominated"];
   const [first = "", ...rest] = alignColumns([head, ...rows], ["left", "right", "right", "right"]);
   const lines = [paint.bold(first), ...rest];
-  if (engine_split.basis !== null) lines.push(paint.dim(splitNote(summary)));
+  if (engine_split.basis !== null) lines.push(...wrap(splitNote(summary), WIDTH).map(paint.dim));
   return lines;
 }
 
