@@ -167,7 +167,9 @@ export function resolveSimConfig(input: unknown = {}): ResolvedSim {
   const notes: string[] = [];
   const wanted = config.max_model_len ?? model.context;
   if (wanted > model.context) {
-    throw new UserError(`max_model_len ${wanted} exceeds the ${model.context} tokens of ${model.name}`);
+    notes.push(
+      `max_model_len ${wanted} is beyond the ${model.context} tokens ${model.name} was published with`,
+    );
   }
   const budget =
     config.max_num_batched_tokens ?? (config.enable_chunked_prefill ? 8192 : Math.max(8192, wanted));

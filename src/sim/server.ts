@@ -272,7 +272,7 @@ export async function startSimServer(options: SimServerOptions): Promise<SimServ
         }),
       );
     });
-    server.http.listen(options.port ?? 0, host, resolve);
+    server.http.listen({ port: options.port ?? 0, host, backlog: 4096 }, resolve);
   });
   const { port } = server.http.address() as AddressInfo;
   return {
