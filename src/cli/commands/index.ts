@@ -9,6 +9,11 @@ export interface VerbEntry {
 
 export const VERBS: readonly VerbEntry[] = [
   {
+    name: "demo",
+    summary: "the whole story in under a minute: real agents on two configurations of a simulated engine",
+    load: async () => (await import("./demo.ts")).demo,
+  },
+  {
     name: "replay",
     summary: "replays a trace against a server",
     load: async () => (await import("./replay.ts")).replay,
