@@ -56,6 +56,8 @@ export function resolveAgentModel(options: GenerateOptions): AgentModel {
     toolShare: options.toolShare ?? (options.toolMs !== null && base.toolShare === 0 ? 1 : base.toolShare),
     keep: options.grow === null ? base.keep : options.grow ? "everything" : "brief",
     systemTokens: options.systemTokens ?? base.systemTokens,
+    brief: given(options.briefTokens, "--brief-tokens", base.brief),
+    jobSigma: options.jobSigma ?? base.jobSigma,
     compactAt: options.compactAt ?? base.compactAt,
   };
 }

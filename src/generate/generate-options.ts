@@ -42,6 +42,8 @@ export const generateOptionsSchema = z
     toolShare: z.number().min(0).max(1).nullable().default(null),
     grow: z.boolean().nullable().default(null),
     systemTokens: count.min(0).nullable().default(null),
+    briefTokens: distribution.nullable().default(null),
+    jobSigma: z.number().min(0).nullable().default(null),
     fanOut: distribution.nullable().default(null),
     compactAt: count.min(1).nullable().default(null),
     blockTokens: count.min(1).default(64),
@@ -158,6 +160,18 @@ export const GENERATE_FLAGS: readonly GenerateFlag[] = [
     flag: "--system-tokens",
     value: "integer",
     help: "system prompt that all jobs share",
+  },
+  {
+    key: "briefTokens",
+    flag: "--brief-tokens",
+    value: "distribution",
+    help: "what a job's user asked for: shared by its turns and sub-agents",
+  },
+  {
+    key: "jobSigma",
+    flag: "--job-sigma",
+    value: "number",
+    help: "how much jobs differ: new text of a whole job is scaled by exp(Normal(0, sigma))",
   },
   {
     key: "fanOut",

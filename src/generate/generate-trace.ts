@@ -5,6 +5,7 @@ import type { Ms } from "../core/units.ts";
 import { VERSION } from "../core/version.ts";
 import type { TraceRequest } from "../trace/trace-request.ts";
 import { resolveAgentModel, type AgentModel } from "./agent-model.ts";
+import { ArrivalHeap } from "./arrival-heap.ts";
 import { drawStarts } from "./arrivals.ts";
 import { BlockNames, Conversation } from "./conversation.ts";
 import type { GenerateOptions } from "./generate-options.ts";
@@ -63,25 +64,21 @@ function* makeRequests(
   const sub = model.subAgent === model.agent ? main : new Conversation(names).append(model.systemTokens);
   const systems: SystemPrompts = { main, sub, names };
   const jobs = rng.fork("jobs");
-  let waiting: TraceRequest[] = [];
+  const waiting = new ArrivalHeap();
   for (const [at, start] of starts.entries()) {
-    const due = waiting.filter((request) => (request.arrival_ms ?? 0) < start.start_ms);
-    if (due.length > 0) {
-      waiting = waiting.filter((request) => (request.arrival_ms ?? 0) >= start.start_ms);
-      yield* due.sort(byArrival);
-    }
+    yield* takeAll(waiting, start.start_ms);
     const id = `job-${String(at).padStart(String(starts.length - 1).length, "0")}`;
     const turns =
       start.servegen === null
         ? buildJob(model, systems, jobs.fork(String(at)))
         : [servegenTurn(start.servegen, new Conversation(names))];
-    waiting.push(...toRequests(id, start.start_ms, turns, options));
+    for (const request of toRequests(id, start.start_ms, turns, options)) waiting.push(request);
   }
-  yield* waiting.sort(byArrival);
+  yield* takeAll(waiting, Infinity);
 }
 
-function byArrival(a: TraceRequest, b: TraceRequest): number {
-  return (a.arrival_ms ?? 0) - (b.arrival_ms ?? 0) || (a.turn ?? 0) - (b.turn ?? 0);
+function* takeAll(waiting: ArrivalHeap, before: Ms): Generator<TraceRequest> {
+  for (let next = waiting.takeBefore(before); next !== null; next = waiting.takeBefore(before)) yield next;
 }
 
 function servegenTurn(arrival: ServegenArrival, prompt: Conversation): DraftTurn {

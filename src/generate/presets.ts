@@ -12,7 +12,7 @@ export const PRESETS: Readonly<Record<PresetName, AgentModel>> = {
   /** One branch: reads, edits and tests until it is done; every prompt begins with all that came before. */
   coder: {
     structure: "chain",
-    turns: of("p50=33,p90=70,min=3,max=160"),
+    turns: of("p50=34,p90=70,min=3,max=160"),
     fanOut: null,
     agent: "coder",
     subAgent: "coder",
@@ -21,7 +21,7 @@ export const PRESETS: Readonly<Record<PresetName, AgentModel>> = {
     fresh: of("p50=95,p90=720,max=12k"),
     output: of("p50=110,p90=436"),
     keep: "everything",
-    jobSigma: 0.52,
+    jobSigma: 0.47,
     thinkMs: of("uniform(20,80)"),
     toolShare: 0.95,
     toolMs: of("p50=300,p90=6k,max=600k"),
@@ -50,7 +50,7 @@ export const PRESETS: Readonly<Record<PresetName, AgentModel>> = {
   /** Rewrites one text again and again: each prompt carries the newest draft, which nobody has seen before. */
   rewriter: {
     structure: "chain",
-    turns: of("p50=10.5,p90=18,min=2,max=40"),
+    turns: of("p50=10.8,p90=18,min=2,max=40"),
     fanOut: null,
     agent: "rewriter",
     subAgent: "rewriter",
@@ -73,7 +73,7 @@ export const PRESETS: Readonly<Record<PresetName, AgentModel>> = {
     fanOut: of("uniform(3.5,6.5)"),
     agent: "judge",
     subAgent: "thinker",
-    systemTokens: 425,
+    systemTokens: 412,
     brief: of("p50=300,p90=600"),
     fresh: of("p50=900,p90=3.8k,max=30k"),
     output: of("p50=985,p90=4.7k"),
