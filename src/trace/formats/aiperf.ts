@@ -1,0 +1,93 @@
+/**
+ * AIPerf's JSONL inputs, all four shapes: trace rows with sessions (Mooncake's keys, `session_id`, `delay`, `text_input`,
+ * `messages`), `single_turn` (`text`), `multi_turn` (`turns[]` of texts) and `dag_jsonl` (`turns[]` of messages with
+ * `forks` and `spawns`). A file may mix the first three; a DAG file is one of its own.
+ */
+import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
+import { newProvenance } from "../new-request.ts";
+import { RowAccount } from "../row-account.ts";
+import { readJsonlRows } from "../row-reader.ts";
+import { shareOfRows } from "../sample.ts";
+import type { Trace } from "../trace.ts";
+import type { TraceRequest } from "../trace-request.ts";
+import { AiperfDag } from "./aiperf-dag.ts";
+import { AiperfSessions } from "./aiperf-sessions.ts";
+import { MOONCAKE_BLOCK } from "./mooncake.ts";
+
+export const aiperf: TraceFormat = {
+  name: "aiperf",
+  title: "AIPerf JSONL: trace rows with sessions, single_turn, multi_turn, dag_jsonl",
+  marks: ["session_id", "input_length", "output_length", "delay"],
+  detect(sample: Sample): number {
+    if (shareOfRows(sample, (row) => Array.isArray(row["turns"]) && "session_id" in row) > 0.5) return 1;
+    if (shareOfRows(sample, isDynamoRow) > 0) return 0;
+    const rows = shareOfRows(
+      sample,
+      (row) =>
+        "input_length" in row ||
+        "text_input" in row ||
+        (Array.isArray(row["messages"]) && ("output_length" in row || "timestamp" in row || "delay" in row)),
+    );
+    if (rows > 0.5 && shareOfRows(sample, hasOwnKeys) > 0) return 0.9;
+    return shareOfRows(sample, isSingleTurn) > 0.5 ? 0.7 : 0;
+  },
+  async read(path: string, options: ReadOptions): Promise<Trace> {
+    const account = new RowAccount(path, options);
+    const sessions = new AiperfSessions(options.blockTokens ?? MOONCAKE_BLOCK);
+    const dag = new AiperfDag();
+    await readJsonlRows(path, account, (row, line) => {
+      if (Array.isArray(row["turns"]) && isDagTurn(row["turns"][0])) dag.add(row, line);
+      else sessions.add(row, line);
+    });
+    const requests = [...sessions.requests, ...dag.requests(account)];
+    return {
+      format: "aiperf",
+      path,
+      header: null,
+      requests,
+      rows: account.counts(),
+      faults: account.faults,
+      provenance: provenanceOf(requests),
+      notes: [...sessions.notes(), ...dag.notes()],
+    };
+  },
+};
+
+type Row = Readonly<Record<string, unknown>>;
+
+function hasOwnKeys(row: Row): boolean {
+  return ["session_id", "delay", "text_input", "messages", "message_mode", "tools", "extra"].some(
+    (key) => key in row,
+  );
+}
+
+function isDynamoRow(row: Row): boolean {
+  return "request_id" in row && ("wait_for" in row || "prefix_reset" in row || "tool_wait_ms" in row);
+}
+
+function isSingleTurn(row: Row): boolean {
+  return (
+    (typeof row["text"] === "string" || Array.isArray(row["texts"])) &&
+    !("type" in row && "uuid" in row) &&
+    !("temperature" in row)
+  );
+}
+
+function isDagTurn(turn: unknown): boolean {
+  return typeof turn === "object" && turn !== null && "messages" in turn;
+}
+
+function provenanceOf(requests: readonly TraceRequest[]): Trace["provenance"] {
+  const any = (test: (request: TraceRequest) => boolean): "recorded" | "missing" =>
+    requests.some(test) ? "recorded" : "missing";
+  return newProvenance({
+    arrivals: any(({ arrival_ms }) => arrival_ms !== null),
+    order: any(({ turn, after }) => turn !== null || after !== null),
+    think_time: any(({ think_ms }) => think_ms !== null),
+    prompt_text: any(({ prompt }) => prompt.kind !== "length"),
+    prompt_length: any(({ prompt }) => prompt.kind === "length"),
+    prefix_sharing: any(({ prompt }) => prompt.kind !== "length" || prompt.hash_ids !== null),
+    output_length: any(({ expected_output_tokens }) => expected_output_tokens !== null),
+    sampling: any(({ params, max_tokens }) => params !== null || max_tokens !== null),
+  });
+}
