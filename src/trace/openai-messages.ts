@@ -64,7 +64,11 @@ function convertMessage(raw: JsonObject): JsonObject[] {
   const calls = [...split.calls, ...toolCallsOf(inner)];
   const messages = split.results.map(({ id, text }) => toolMessage(id, text));
   if (role === "assistant") {
-    if (split.text === "" && calls.length === 0) return messages;
+    // Only reasoning: nothing of it comes back. An answer that really was empty stays.
+    if (split.text === "" && calls.length === 0)
+      return Array.isArray(inner["content"] ?? inner["parts"])
+        ? messages
+        : [...messages, { role, content: "" }];
     const message: JsonObject = { role, content: split.text === "" ? null : split.text };
     return [...messages, calls.length === 0 ? message : { ...message, tool_calls: dedupe(calls) }];
   }
