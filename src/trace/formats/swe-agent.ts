@@ -1,0 +1,160 @@
+/** SWE-agent trajectories (`.traj`): the messages of one task, and how long each command ran; no other times. */
+import { basename } from "node:path";
+import type { JsonObject } from "../../core/json.ts";
+import { readJsonDocument } from "../document.ts";
+import { arrayAt, handleItem } from "../document-rows.ts";
+import type { TraceFormat } from "../format.ts";
+import { newProvenance, newRequest } from "../new-request.ts";
+import { isObject, textOf, toOpenAiMessages } from "../openai-messages.ts";
+import { BadRow, RowAccount } from "../row-account.ts";
+import { kindOf } from "../row-reader.ts";
+import { optionalNumber } from "../row-fields.ts";
+import type { TraceRequest } from "../trace-request.ts";
+import type { Trace } from "../trace.ts";
+
+export const sweAgent: TraceFormat = {
+  name: "swe-agent",
+  title: "SWE-agent trajectory (.traj)",
+  marks: ["trajectory", "history"],
+  detect(sample) {
+    const { document } = sample;
+    if (!isObject(document) || !Array.isArray(document["trajectory"])) return 0;
+    const first: unknown = document["trajectory"][0];
+    return isObject(first) && "observation" in first && ("response" in first || "action" in first) ? 1 : 0;
+  },
+  async read(path, options): Promise<Trace> {
+    const account = new RowAccount(path, options);
+    const document = await readJsonDocument(path, options);
+    const requests: TraceRequest[] = [];
+    const notes: string[] = [];
+    if (isObject(document)) {
+      try {
+        requests.push(...readSteps(document, jobName(document, options.name ?? path), account, notes));
+      } catch (error) {
+        if (!(error instanceof BadRow)) throw error;
+        account.refuse(null, error.message);
+      }
+    } else account.refuse(null, `must be a JSON object, not ${kindOf(document)}`);
+    return {
+      format: "swe-agent",
+      path,
+      header: null,
+      requests,
+      rows: account.counts(),
+      faults: account.faults,
+      provenance: newProvenance({
+        order: "recorded",
+        think_time: "recorded",
+        prompt_text: "recorded",
+        prefix_sharing: "recorded",
+        sampling: requests.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
+      }),
+      notes: [...notes, "the only times in the file are those of the commands; token counts are not in it"],
+    };
+  },
+};
+
+function jobName(document: JsonObject, file: string): string {
+  const config = replayConfig(document);
+  const problem = isObject(config?.["problem_statement"]) ? config["problem_statement"]["id"] : undefined;
+  return typeof problem === "string" && problem !== ""
+    ? problem
+    : basename(file).replace(/(\.traj)?(\.json)?(\.gz)?$/, "");
+}
+
+/** `replay_config` is an object or, in most versions, its JSON text. */
+function replayConfig(document: JsonObject): JsonObject | null {
+  const config: unknown = document["replay_config"];
+  if (isObject(config)) return config;
+  if (typeof config !== "string") return null;
+  try {
+    const parsed: unknown = JSON.parse(config);
+    return isObject(parsed) ? parsed : null;
+  } catch {
+    return null;
+  }
+}
+
+interface Sampling {
+  readonly temperature: number | null;
+  readonly params: JsonObject | null;
+  readonly model: string | null;
+}
+
+function sampling(document: JsonObject): Sampling {
+  const config = replayConfig(document);
+  const agent = isObject(config?.["agent"]) ? config["agent"] : null;
+  const model = isObject(agent?.["model"]) ? agent["model"] : {};
+  const { temperature, top_p, name } = model as JsonObject;
+  return {
+    temperature: typeof temperature === "number" ? temperature : null,
+    params: typeof top_p === "number" ? { top_p } : null,
+    model: typeof name === "string" ? name : null,
+  };
+}
+
+function readSteps(
+  document: JsonObject,
+  job_id: string,
+  account: RowAccount,
+  notes: string[],
+): TraceRequest[] {
+  const steps = arrayAt(document["trajectory"], "trajectory");
+  const history = Array.isArray(document["history"]) ? document["history"].filter(isObject) : [];
+  // Demonstrations are shown to the model, not made by it.
+  const answers = history.flatMap((entry, at) =>
+    entry["role"] === "assistant" && entry["is_demo"] !== true ? [at] : [],
+  );
+  const fits = answers.length === steps.length;
+  const told = history.map((entry) => toOpenAiMessages(entry));
+  const rebuilt: JsonObject[] = fits ? [] : told.slice(0, answers[0] ?? told.length).flat();
+  let asked = 0;
+  if (!fits && history.length > 0)
+    notes.push(
+      `the history has ${answers.length} answers for ${steps.length} steps: prompts are rebuilt from the steps`,
+    );
+  const { temperature, params, model } = sampling(document);
+  const turns: TraceRequest[] = [];
+  let think_ms: number | null = null;
+  let tool: TraceRequest["tool"] = null;
+  steps.forEach((step, at) =>
+    handleItem(account, `trajectory[${at}]`, step, (row) => {
+      const seconds = optionalNumber(row, "execution_time");
+      const query = Array.isArray(row["query"]) ? toOpenAiMessages(row["query"]) : [];
+      if (query.length > 0) asked++;
+      const messages = query.length > 0 ? query : fits ? told.slice(0, answers[at]).flat() : [...rebuilt];
+      if (messages.length === 0)
+        throw new BadRow('no messages before this step: neither "query" nor "history" has them');
+      const turn = turns.length;
+      turns.push(
+        newRequest({
+          request_id: `${job_id}/${turn}`,
+          job_id,
+          turn,
+          after: turn === 0 ? [] : [`${job_id}/${turn - 1}`],
+          think_ms: turn === 0 ? null : think_ms,
+          tool: turn === 0 ? null : tool,
+          prompt: { kind: "messages", messages, tools: null },
+          temperature,
+          params,
+          response_text: textOf(row["response"]) || null,
+          metadata: model === null ? null : { model },
+        }),
+      );
+      think_ms = seconds === null ? null : seconds * 1000;
+      tool = think_ms === null ? null : [{ name: commandName(textOf(row["action"])), ms: think_ms }];
+      rebuilt.push({ role: "assistant", content: textOf(row["response"]) });
+      rebuilt.push({ role: "user", content: textOf(row["observation"]) });
+      return undefined;
+    }),
+  );
+  if (asked === 0 && fits && history.length > 0)
+    notes.push(
+      "prompts are the whole history: whether the agent shortened older observations is not in the file",
+    );
+  return turns;
+}
+
+function commandName(action: string): string {
+  return /^\s*(\S+)/.exec(action)?.[1] ?? "command";
+}
