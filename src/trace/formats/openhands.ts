@@ -1,0 +1,227 @@
+/**
+ * OpenHands V0 trajectories: a JSON array of actions and observations. A model's response is repeated on every action and
+ * observation that came of it: it is counted once, by its id. Events stamp answers, not requests.
+ */
+import { basename } from "node:path";
+import type { JsonObject } from "../../core/json.ts";
+import type { Ms } from "../../core/units.ts";
+import { readJsonDocument } from "../document.ts";
+import { arrayAt, handleItem } from "../document-rows.ts";
+import type { TraceFormat } from "../format.ts";
+import { fromFirstArrival, gapAfter, TimeAxis, toInstant } from "../instant.ts";
+import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-request.ts";
+import {
+  answerText,
+  isObject,
+  scalarText,
+  textOf,
+  toOpenAiMessages,
+  toOpenAiTools,
+} from "../openai-messages.ts";
+import { BadRow, RowAccount } from "../row-account.ts";
+import type { ToolCall, TraceRequest } from "../trace-request.ts";
+import type { Trace } from "../trace.ts";
+import { completionUsage, type CompletionUsage } from "./litellm-usage.ts";
+
+/** Actions of the agent that no model made, or that are part of none of its answers. */
+const NOT_FROM_MODEL = new Set([
+  "system",
+  "recall",
+  "change_agent_state",
+  "condensation",
+  "null",
+  "pause",
+  "resume",
+]);
+
+export const openhands: TraceFormat = {
+  name: "openhands",
+  title: "OpenHands V0 trajectory (JSON array of events)",
+  marks: ["action", "observation", "source", "timestamp"],
+  detect(sample) {
+    const events = isObject(sample.document)
+      ? (sample.document["history"] ?? sample.document["trajectory"])
+      : sample.document;
+    if (!Array.isArray(events)) return 0;
+    const known = events
+      .slice(0, 20)
+      .filter(
+        (event: unknown) =>
+          isObject(event) &&
+          ("action" in event || "observation" in event) &&
+          "source" in event &&
+          "timestamp" in event,
+      );
+    return known.length > 0 ? 1 : 0;
+  },
+  async read(path, options): Promise<Trace> {
+    const account = new RowAccount(path, options);
+    const document = await readJsonDocument(path, options);
+    const axis = new TimeAxis();
+    const job = basename(options.name ?? path).replace(/\.json(\.gz)?$/, "");
+    const reader = new EventReader(axis, job);
+    try {
+      const events = arrayAt(
+        isObject(document) ? (document["history"] ?? document["trajectory"]) : document,
+        "events",
+      );
+      events.forEach((event, at) => handleItem(account, `[${at}]`, event, (row) => reader.take(row)));
+    } catch (error) {
+      if (!(error instanceof BadRow)) throw error;
+      account.refuse(null, error.message);
+    }
+    const placed = fromFirstArrival(reader.requests, axis);
+    const { requests } = placed;
+    return {
+      format: "openhands",
+      path,
+      header: placed.header,
+      requests,
+      rows: account.counts(),
+      faults: account.faults,
+      provenance: newProvenance({
+        arrivals: "inferred",
+        order: "recorded",
+        think_time: "inferred",
+        prompt_text: "recorded",
+        prompt_length: requests.some(({ recorded }) => recorded?.prompt_tokens != null)
+          ? "recorded"
+          : "missing",
+        prefix_sharing: "recorded",
+        output_length: requests.some(({ recorded }) => recorded?.output_tokens != null)
+          ? "recorded"
+          : "missing",
+      }),
+      notes: [
+        "requests are taken to have been sent when their last input was logged; the log stamps answers only",
+        ...(reader.hasSystem
+          ? []
+          : [
+              "system prompt and tool definitions are not in the log: prompts sent are shorter than the recorded ones",
+            ]),
+      ],
+    };
+  },
+};
+
+class EventReader {
+  readonly requests: TraceRequest[] = [];
+  hasSystem = false;
+  readonly #axis: TimeAxis;
+  readonly #job: string;
+  readonly #history: JsonObject[] = [];
+  readonly #answered = new Map<string, Ms | null>();
+  readonly #seen = new Set<string>();
+  #tools: JsonObject[] | null = null;
+  #sent: Ms | null = null;
+  #last: { readonly id: string; end: Ms | null; readonly arrival: Ms | null } | null = null;
+  #ran: ToolCall[] = [];
+
+  constructor(axis: TimeAxis, job_id: string) {
+    this.#axis = axis;
+    this.#job = job_id;
+  }
+
+  take(row: JsonObject): string | undefined {
+    const time = row["timestamp"] == null ? null : this.#time(row["timestamp"]);
+    const action = scalarText(row["action"]);
+    const observation = scalarText(row["observation"]);
+    if (action === "" && observation === "") throw new BadRow('neither "action" nor "observation"');
+    if (observation !== "") return this.#observe(row, observation, time);
+    const args = isObject(row["args"]) ? row["args"] : {};
+    if (action === "system") {
+      this.#history.push({ role: "system", content: textOf(args["content"]) });
+      this.#tools = toOpenAiTools(args["tools"]);
+      this.hasSystem = true;
+      return undefined;
+    }
+    if (row["source"] === "user" && action === "message") {
+      this.#history.push({ role: "user", content: textOf(args["content"] ?? row["message"]) });
+      this.#input(time);
+      return undefined;
+    }
+    if (row["source"] !== "agent" || NOT_FROM_MODEL.has(action)) return `action ${action}`;
+    return this.#act(row, args, time);
+  }
+
+  #act(row: JsonObject, args: JsonObject, time: Ms | null): string | undefined {
+    const metadata = isObject(row["tool_call_metadata"]) ? row["tool_call_metadata"] : null;
+    const response = isObject(metadata?.["model_response"]) ? metadata["model_response"] : null;
+    const call = scalarText(metadata?.["tool_call_id"]);
+    if (call !== "") this.#answered.set(call, time);
+    const id = scalarText(response?.["id"]) || `event ${scalarText(row["id"]) || this.requests.length}`;
+    if (this.#seen.has(id)) return undefined;
+    this.#seen.add(id);
+    const choices = Array.isArray(response?.["choices"]) ? response["choices"].filter(isObject) : [];
+    const answer =
+      response === null
+        ? [{ role: "assistant", content: textOf(args["content"] ?? args["thought"] ?? row["message"]) }]
+        : toOpenAiMessages(choices.slice(0, 1).map((choice) => choice["message"]));
+    this.#push(answer, completionUsage(response?.["usage"] ?? null), scalarText(response?.["model"]), time);
+    return undefined;
+  }
+
+  #push(answer: JsonObject[], usage: CompletionUsage, model: string, time: Ms | null): void {
+    const messages = this.#history.slice();
+    if (messages.length === 0 && usage.prompt_tokens === null)
+      throw new BadRow("an answer with neither messages nor prompt tokens before it");
+    const id = `${this.#job}/${this.requests.length}`;
+    const asked = this.#sent ?? time;
+    const arrival = asked === null ? null : Math.max(asked, this.#last?.arrival ?? asked);
+    this.requests.push(
+      newRequest({
+        request_id: id,
+        job_id: this.#job,
+        turn: this.requests.length,
+        arrival_ms: arrival,
+        after: this.#last === null ? [] : [this.#last.id],
+        think_ms: this.#last === null ? null : gapAfter(this.#sent, [this.#last.end]),
+        tool: this.#ran.length > 0 ? this.#ran : null,
+        prompt:
+          messages.length > 0
+            ? { kind: "messages", messages, tools: this.#tools }
+            : lengthPrompt(usage.prompt_tokens ?? 0),
+        recorded: newRecorded({ sent_ms: this.#sent, end_ms: time, ...usage }),
+        response_text: answerText(answer),
+        metadata: model === "" ? null : { model },
+      }),
+    );
+    this.#history.push(...answer);
+    this.#last = { id, end: time, arrival };
+    this.#sent = null;
+    this.#ran = [];
+  }
+
+  #observe(row: JsonObject, kind: string, time: Ms | null): string | undefined {
+    const metadata = isObject(row["tool_call_metadata"]) ? row["tool_call_metadata"] : null;
+    const call = scalarText(metadata?.["tool_call_id"]);
+    if (call === "") {
+      if (row["source"] === "user" || kind === "agent_state_changed" || kind === "null" || kind === "recall")
+        return `observation ${kind}`;
+      if (this.#last === null) return `observation ${kind}`;
+      this.#history.push({ role: "user", content: textOf(row["content"] ?? row["message"]) });
+      this.#input(time);
+      return undefined;
+    }
+    this.#history.push({
+      role: "tool",
+      tool_call_id: call,
+      content: textOf(row["content"] ?? row["message"]),
+    });
+    const asked = this.#answered.get(call) ?? null;
+    if (asked !== null && time !== null && time >= asked)
+      this.#ran.push({ name: scalarText(metadata?.["function_name"]) || kind, ms: time - asked });
+    this.#input(time);
+    return undefined;
+  }
+
+  #input(time: Ms | null): void {
+    if (time !== null) this.#sent = Math.max(this.#sent ?? time, time);
+  }
+
+  #time(value: unknown): Ms | null {
+    const instant = toInstant(value);
+    if (instant === null) throw new BadRow('"timestamp" is no instant');
+    return this.#axis.at(instant);
+  }
+}
