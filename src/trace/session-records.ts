@@ -58,7 +58,7 @@ async function hasSeparators(path: string): Promise<boolean> {
 
 /** The first records for detection, of either layout. */
 export function sampleRecords(sample: Sample): JsonObject[] {
-  if (!sample.lines.some((line) => SEPARATOR.test(line))) return sample.rows.filter(isObject);
+  if (!hasRecordMarks(sample)) return sample.rows.filter(isObject);
   // What detection sees of a pretty-printed record may be cut: whole ones only.
   return sample.head.split(/^=+ record \d+ =+\s*$/m).flatMap((text) => {
     try {
@@ -68,4 +68,9 @@ export function sampleRecords(sample: Sample): JsonObject[] {
       return [];
     }
   });
+}
+
+/** Whether the file is pretty-printed records under separator lines. */
+export function hasRecordMarks(sample: Sample): boolean {
+  return sample.lines.some((line) => SEPARATOR.test(line));
 }

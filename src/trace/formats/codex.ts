@@ -11,21 +11,24 @@ import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-req
 import { answerText, isObject, scalarText, textOf, toOpenAiMessages } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { integerField, objectField, optionalInteger, stringField, wrong } from "../row-fields.ts";
-import { readSessionRecords, sampleRecords } from "../session-records.ts";
+import { hasRecordMarks, readSessionRecords, sampleRecords } from "../session-records.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
 
 const RECORDS = new Set(["session_meta", "turn_context", "response_item", "event_msg", "compacted"]);
+
+const CUT_RECORD = /"type"\s*:\s*"(session_meta|turn_context|response_item|event_msg)",\s*"payload"\s*:\s*\{/;
 
 export const codex: TraceFormat = {
   name: "codex",
   title: "Codex session (rollout JSONL)",
   marks: ["timestamp", "type", "payload"],
   detect(sample) {
-    const known = sampleRecords(sample).filter(
-      (row) => RECORDS.has(scalarText(row["type"])) && isObject(row["payload"]),
-    );
-    return known.length > 0 ? 1 : 0;
+    const records = sampleRecords(sample);
+    const known = records.filter((row) => RECORDS.has(scalarText(row["type"])) && isObject(row["payload"]));
+    if (known.length > 0) return 1;
+    // The first pretty-printed record can be longer than what detection sees.
+    return records.length === 0 && hasRecordMarks(sample) && CUT_RECORD.test(sample.head) ? 0.9 : 0;
   },
   async read(path, options): Promise<Trace> {
     const account = new RowAccount(path, options);
