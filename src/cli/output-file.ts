@@ -43,3 +43,17 @@ export function openOutput(path: string | null, io: Io): OutputFile {
     },
   };
 }
+
+const BATCH = 1000;
+
+/** Lines joined a thousand at a time, each with its line feed: fewer, larger writes. */
+export function* inBatches(lines: Iterable<string>): Generator<string> {
+  let batch: string[] = [];
+  for (const line of lines) {
+    batch.push(`${line}\n`);
+    if (batch.length < BATCH) continue;
+    yield batch.join("");
+    batch = [];
+  }
+  if (batch.length > 0) yield batch.join("");
+}

@@ -13,8 +13,10 @@ import {
   type Kind,
   type OptionTable,
 } from "../../run/options/option.ts";
-import { writeTrace } from "../../trace/writer.ts";
-import { openOutput } from "../output-file.ts";
+import { newProvenance } from "../../trace/new-request.ts";
+import type { Trace } from "../../trace/trace.ts";
+import { traceLines } from "../../trace/writer.ts";
+import { inBatches, openOutput } from "../output-file.ts";
 import { verb } from "../verb.ts";
 
 const OUT = "Output";
@@ -50,12 +52,21 @@ export const generate = verb({
       ),
     );
     for (const note of trace.notes) io.err(`note: ${note}\n`);
+    const requests = [...trace.requests()];
+    const whole: Trace = {
+      format: "reprise",
+      path: "generated",
+      header: trace.header,
+      requests,
+      rows: { read: requests.length, used: requests.length, skipped: {}, refused: 0 },
+      faults: [],
+      provenance: newProvenance({}),
+      notes: [],
+    };
     const output = openOutput(given.out ?? null, io);
-    const count = await writeTrace({ header: trace.header, requests: trace.requests() }, (chunk) =>
-      output.write(chunk),
-    );
+    for (const batch of inBatches(traceLines(whole))) await output.write(batch);
     await output.close();
-    if (given.out !== undefined) io.err(`${given.out}: ${count} requests\n`);
+    if (given.out !== undefined) io.err(`${given.out}: ${requests.length} requests\n`);
     return 0;
   },
 });

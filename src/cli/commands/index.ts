@@ -24,6 +24,11 @@ export const VERBS: readonly VerbEntry[] = [
     load: async () => (await import("./inspect.ts")).inspect,
   },
   {
+    name: "generate",
+    summary: "writes a synthetic agent trace",
+    load: async () => (await import("./generate.ts")).generate,
+  },
+  {
     name: "report",
     summary: "recomputes every number of a run from its log",
     load: async () => (await import("./report.ts")).report,
