@@ -1,38 +1,68 @@
 /** The simulated engine: this program's own `sim` verb, as a server of its own process. */
-import {
-  applyKnobs,
-  boolean,
-  fractionFlag,
-  integerFlag,
-  numberFlag,
-  textFlag,
-  toggle,
-  type KnobRule,
-} from "./knobs.ts";
-import type { Launcher } from "./launcher.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { SIM_FLAGS } from "../../sim/flags.ts";
+import { applyKnobs, boolean, integer, number, textFlag, type KnobRule } from "./knobs.ts";
+import type { Knobs, Launcher } from "./launcher.ts";
 import { baseUrl, programOf } from "./program.ts";
 import { valueOf } from "./vllm.ts";
 
-const rules: Record<string, KnobRule> = {
-  max_batch_size: integerFlag("--max-num-seqs"),
-  max_batch_tokens: integerFlag("--max-num-batched-tokens"),
-  kv_cache_fraction: fractionFlag("--gpu-memory-utilization"),
-  block_size: integerFlag("--block-size"),
-  cuda_graphs: (value, parts, name) => {
-    if (!boolean(value, name)) parts.args.push("--enforce-eager");
-  },
-  chunked_prefill: toggle([], ["--no-enable-chunked-prefill"]),
-  prefix_caching: toggle([], ["--no-enable-prefix-caching"]),
-  host_offload_gb: numberFlag("--host-offload-gb"),
-  context_length: integerFlag("--max-model-len"),
-  tensor_parallel: integerFlag("--tensor-parallel-size"),
-  kv_cache_dtype: textFlag("--kv-cache-dtype"),
+/** Common knob → key of the simulator's configuration, and how the value is told there. */
+const SETTINGS: Readonly<Record<string, (value: JsonValue, name: string) => [string, JsonValue]>> = {
+  max_batch_size: (value, name) => ["max_num_seqs", integer(value, name)],
+  max_batch_tokens: (value, name) => ["max_num_batched_tokens", integer(value, name)],
+  kv_cache_fraction: (value) => ["gpu_memory_utilization", value],
+  kv_cache_dtype: (value) => ["kv_cache_dtype", value],
+  block_size: (value, name) => ["block_size", integer(value, name)],
+  cuda_graphs: (value, name) => ["enforce_eager", !boolean(value, name)],
+  cuda_graph_max_batch: (value, name) => ["cudagraph_capture_sizes", captureSizes(integer(value, name))],
+  chunked_prefill: (value, name) => ["enable_chunked_prefill", boolean(value, name)],
+  prefix_caching: (value, name) => ["enable_prefix_caching", boolean(value, name)],
+  host_offload_gb: (value, name) => ["host_cache_gb", number(value, name)],
+  context_length: (value, name) => ["max_model_len", integer(value, name)],
+  tensor_parallel: (value, name) => ["tensor_parallel_size", integer(value, name)],
 };
+
+function toFlag(key: string): KnobRule {
+  const flag = `--${key.replaceAll("_", "-")}`;
+  return (value, parts) => {
+    if (typeof value === "boolean") parts.args.push(value ? flag : `--no-${flag.slice(2)}`);
+    else if (Array.isArray(value)) parts.args.push(flag, value.join(","));
+    else parts.args.push(flag, typeof value === "object" ? JSON.stringify(value) : String(value));
+  };
+}
+
+const rules: Record<string, KnobRule> = {
+  ...Object.fromEntries(SIM_FLAGS.map(({ key }) => [key, toFlag(key)])),
+  preset: textFlag("--preset"),
+  ...Object.fromEntries(
+    Object.entries(SETTINGS).map(([knob, setting]): [string, KnobRule] => [
+      knob,
+      (value, parts, name) => {
+        const [key, told] = setting(value, name);
+        toFlag(key)(told, parts, name);
+      },
+    ]),
+  ),
+};
+
+/** The knobs as settings of the in-process simulator: the same meaning, without a command line. */
+export function simSettings(knobs: Knobs): Record<string, JsonValue> {
+  // Refuses what the command line would refuse.
+  applyKnobs("sim", rules, knobs);
+  const settings: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(knobs)) {
+    if (value === null || value === undefined) continue;
+    const plain = name.replace(/^--/, "").replaceAll("-", "_");
+    const [key, told] = SETTINGS[plain]?.(value, name) ?? [plain, value];
+    settings[key] = told;
+  }
+  return settings;
+}
 
 export const sim: Launcher = {
   name: "sim",
   title: "the simulated engine",
-  knobs: Object.keys(rules),
+  knobs: [...Object.keys(SETTINGS), "preset", ...SIM_FLAGS.map(({ key }) => key)],
   ready_timeout_ms: 30_000,
   command(spec, place) {
     const parts = applyKnobs("sim", rules, spec.knobs, "--no-");
@@ -62,3 +92,10 @@ export const sim: Launcher = {
     };
   },
 };
+
+/** Powers of two up to the largest, which is always one of them. */
+function captureSizes(largest: number): number[] {
+  const sizes: number[] = [];
+  for (let size = 1; size < largest; size *= 2) sizes.push(size);
+  return [...sizes, largest];
+}

@@ -1,0 +1,100 @@
+/** Makes one run of a sweep with the run layer: options checked, trace replayed, server metrics sampled, numbers written. */
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import { UserError } from "../core/failure.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import { writeRunJson } from "../record/run-folder.ts";
+import { analyzeFolder, summaryFlags } from "../run/analyze-run.ts";
+import { givenFromObject } from "../run/options/option.ts";
+import { replayOptions, type ReplayGiven } from "../run/options/replay-options.ts";
+import { runReplay } from "../run/replay.ts";
+import type { RunEnvironment } from "../run/run-environment.ts";
+import { readNvidiaSmi } from "../server/gpu-metrics.ts";
+import type { HttpCall } from "../server/http-call.ts";
+import { simSettings } from "../server/launchers/sim.ts";
+import { Scraper } from "../server/scrape.ts";
+import type { CellOutcome, CellTask, RunOnce } from "./run-sweep.ts";
+
+const SCRAPE_EVERY_MS = 1000;
+
+/** Options of `replay` that a grid may vary without another server. */
+export const LOAD_OPTIONS: readonly string[] = Object.keys(replayOptions).filter(
+  (key) =>
+    !["base_url", "host", "port", "out", "json", "config", "label", "model", "trace_file", "sim"].includes(
+      key,
+    ),
+);
+
+export function replayCell(env: RunEnvironment, call: HttpCall): RunOnce {
+  return async (task: CellTask): Promise<CellOutcome> => {
+    const given = givenOf(task);
+    const trace = given.trace_file;
+    if (trace === undefined)
+      throw new UserError("which trace? the configuration names none", { hint: "trace: agents.jsonl" });
+    let scraper: Scraper | null = null;
+    let starting: Promise<void> = Promise.resolve();
+    const finished = await runReplay(
+      { given, tracePath: trace, command: "sweep" },
+      {
+        ...env,
+        warn: (text) => env.warn(`${task.cell.name}: ${text}`),
+        onInterrupt: (handler) => env.onInterrupt(handler),
+        onStart: (run, plan) => {
+          env.onStart?.(run, plan);
+          if (task.server === null) return;
+          const rows = join(run.folder, "engine.jsonl");
+          scraper = new Scraper({
+            metrics_url: task.server.command.metrics_url,
+            engine: task.server.command.engine,
+            gpus: readNvidiaSmi,
+            every_ms: SCRAPE_EVERY_MS,
+            t0: run.t0,
+            clock: env.clock,
+            call,
+            write: (row) => appendFileSync(rows, `${JSON.stringify(row)}\n`),
+          });
+          starting = scraper.start();
+        },
+      },
+    );
+    await starting;
+    const engine = await (scraper as Scraper | null)?.stop();
+    if (engine != null) writeRunJson(finished.folder, "engine.json", engine);
+    const analysis = await analyzeFolder(finished.folder, summaryFlags(given as JsonObject));
+    writeRunJson(finished.folder, "summary.json", analysis.summary);
+    if (finished.earlyStop !== null) {
+      throw new UserError(finished.earlyStop.message, { hint: finished.earlyStop.hint });
+    }
+    return { folder: finished.folder, summary: analysis.summary, interrupted: finished.interrupted };
+  };
+}
+
+function givenOf(task: CellTask): ReplayGiven {
+  const { cell, options } = task;
+  const knobs = Object.entries({ ...task.in_process, ...cell.knobs });
+  const metadata = (options["metadata"] ?? {}) as JsonObject;
+  const merged: JsonObject = {
+    ...options,
+    out: task.out,
+    label:
+      options["label"] === undefined ? cell.name : `${String(options["label"] as JsonValue)} ${cell.name}`,
+    metadata: {
+      ...metadata,
+      ...Object.fromEntries(knobs.map(([name, value]) => [`engine.${name}`, text(value ?? null)])),
+    },
+    ...(task.in_process === null
+      ? {}
+      : { backend: "sim", sim: mapText(simSettings(task.in_process as Record<string, JsonValue>)) }),
+  };
+  return givenFromObject(replayOptions, merged, `cell ${cell.name}`);
+}
+
+function mapText(values: Readonly<Record<string, JsonValue>>): JsonObject {
+  return Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [key, Array.isArray(value) ? value.join(",") : text(value)]),
+  );
+}
+
+function text(value: JsonValue): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

@@ -1,0 +1,331 @@
+/**
+ * Runs a sweep: a server for each engine configuration, the same work on each, one row a cell. A cell that fails is
+ * reported and the rest goes on; whatever happens, no server is left behind.
+ */
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../core/clock.ts";
+import { UserError } from "../core/failure.ts";
+import type { JsonObject } from "../core/json.ts";
+import { secrets } from "../core/secret.ts";
+import type { Ms } from "../core/units.ts";
+import type { Summary } from "../metric/summary.ts";
+import { resetCache } from "../server/cache-reset.ts";
+import type { HttpCall } from "../server/http-call.ts";
+import { launchServer, type LaunchedServer } from "../server/launch-server.ts";
+import { killAllServers } from "../server/process.ts";
+import { joinCell, type CellResult, type CellRunResult } from "./cell-result.ts";
+import type { EngineSection, SweepSections } from "./config-schema.ts";
+import { cellGpus, durationOf, engineSpec } from "./engine-spec.ts";
+import { orderRuns, type Cell, type PlannedRun, type ServerTurn } from "./grid.ts";
+import { SweepLog } from "./sweep-log.ts";
+
+/** One run to be made by the run layer. */
+export interface CellTask {
+  readonly cell: Cell;
+  readonly repeat: number;
+  /** Options of replay, the cell's load merged in; `base_url`, `model`, `gpus` set where the server tells them. */
+  readonly options: JsonObject;
+  /** Run folder to be made. */
+  readonly out: string;
+  /** What was launched; `null` for a server that ran before, or runs inside this process. */
+  readonly server: LaunchedServer | null;
+  /** Knobs for the in-process simulator; `null` otherwise. */
+  readonly in_process: JsonObject | null;
+}
+
+export interface CellOutcome {
+  readonly folder: string;
+  readonly summary: Summary;
+  readonly interrupted: boolean;
+}
+
+/** Makes one run and writes its `summary.json`. Rejects with a `UserError` where nothing could be measured. */
+export type RunOnce = (task: CellTask) => Promise<CellOutcome>;
+
+export interface SweepProgress {
+  readonly done: number;
+  readonly failed: number;
+  readonly total: number;
+  /** What is under way; `null` between runs. */
+  readonly current: {
+    readonly cell: string;
+    readonly repeat: number;
+    readonly step: "starting" | "warming" | "running";
+  } | null;
+  /** From the mean time of the runs so far; `null` before the first. */
+  readonly left_ms: Ms | null;
+}
+
+export interface SweepRequest {
+  readonly sections: SweepSections;
+  readonly cells: readonly Cell[];
+  /** Options of replay, from the file and the flags. */
+  readonly options: JsonObject;
+  /** Folder of the sweep; one that is there is gone on with. */
+  readonly out: string;
+}
+
+export interface SweepEnvironment {
+  readonly clock: Clock;
+  readonly call: HttpCall;
+  readonly runOnce: RunOnce;
+  warn(text: string): void;
+  onProgress?(progress: SweepProgress): void;
+  /** Registers a handler of interrupts; returns how to unregister. */
+  onInterrupt(handler: (count: number) => void): () => void;
+}
+
+export interface SweepOutcome {
+  readonly results: readonly CellResult[];
+  readonly interrupted: boolean;
+  /** Runs that an earlier start of the sweep had finished. */
+  readonly resumed: number;
+}
+
+export async function runSweep(request: SweepRequest, env: SweepEnvironment): Promise<SweepOutcome> {
+  const { sections, cells, options, out } = request;
+  const { header: _secret, ...plain } = options;
+  const log = SweepLog.open(out, {
+    options: plain,
+    engine: sections.engine as unknown as JsonObject,
+    cache: sections.cache,
+  });
+  const turns = orderRuns(cells, sections);
+  const todo = turns
+    .map((turn) => ({
+      ...turn,
+      runs: turn.runs.filter(({ cell, repeat }) => !log.isDone(cell.slug, repeat)),
+    }))
+    .filter(({ runs }) => runs.length > 0);
+  const total = turns.reduce((sum, { runs }) => sum + runs.length, 0);
+  const sweep = new Sweep(
+    request,
+    env,
+    log,
+    total,
+    total - todo.reduce((sum, { runs }) => sum + runs.length, 0),
+  );
+  const unregister = env.onInterrupt((count) => sweep.interrupt(count));
+  try {
+    for (const turn of todo) {
+      if (sweep.interrupted) break;
+      await sweep.serve(turn);
+    }
+  } finally {
+    unregister();
+  }
+  return {
+    results: cells.map((cell) => joinCell(cell, log.results, sections.repeats)),
+    interrupted: sweep.interrupted,
+    resumed: sweep.resumed,
+  };
+}
+
+class Sweep {
+  interrupted = false;
+  readonly resumed: number;
+  readonly #request: SweepRequest;
+  readonly #env: SweepEnvironment;
+  readonly #log: SweepLog;
+  readonly #total: number;
+  readonly #abort = new AbortController();
+  #done: number;
+  #failed = 0;
+  #spentMs = 0;
+  #finished = 0;
+
+  constructor(request: SweepRequest, env: SweepEnvironment, log: SweepLog, total: number, resumed: number) {
+    this.#request = request;
+    this.#env = env;
+    this.#log = log;
+    this.#total = total;
+    this.#done = resumed;
+    this.resumed = resumed;
+  }
+
+  interrupt(count: number): void {
+    this.interrupted = true;
+    this.#abort.abort(new UserError("interrupted"));
+    if (count > 1) killAllServers();
+  }
+
+  /** All runs of one server, which is started first and always stopped. */
+  async serve(turn: ServerTurn): Promise<void> {
+    let server: LaunchedServer | null = null;
+    try {
+      for (const [index, run] of turn.runs.entries()) {
+        if (this.interrupted) return;
+        const begin = this.#env.clock.now();
+        const notes: string[] = [];
+        try {
+          if (server !== null) server = await this.#refreshed(server, notes);
+          if (server === null) server = await this.#start(run, index);
+          await this.#measure(run, server, notes);
+        } catch (error) {
+          if (!(error instanceof UserError)) throw error;
+          this.#note(run, null, error, notes);
+          if (server !== null && !server.process.alive()) server = null;
+        }
+        this.#finished++;
+        this.#spentMs += this.#env.clock.now() - begin;
+        this.#tell(null);
+      }
+    } finally {
+      if (server !== null) await server.process.stop();
+    }
+  }
+
+  /** The server for the next run: emptied, or stopped if it cannot be emptied or has died. */
+  async #refreshed(server: LaunchedServer, notes: string[]): Promise<LaunchedServer | null> {
+    if (server.process.alive() && this.#request.sections.cache === "warm") return server;
+    if (server.process.alive()) {
+      const reset = await resetCache(this.#env.call, server.command.base_url, server.command.cache_reset);
+      if (reset.done) return server;
+      notes.push(`restarted for an empty cache: ${reset.how}`);
+    }
+    await server.process.stop();
+    return null;
+  }
+
+  async #start({ cell, repeat }: PlannedRun, attempt: number): Promise<LaunchedServer | null> {
+    const { engine } = this.#request.sections;
+    if (engine === null || this.#inProcess(engine)) return null;
+    this.#tell({ cell: cell.name, repeat, step: "starting" });
+    return launchServer({
+      spec: engineSpec(engine, cell.knobs),
+      port: engine.port,
+      folder: this.#fresh(
+        join("servers", `${cell.slug}-r${repeat}${attempt === 0 ? "" : `-${attempt + 1}`}`),
+      ),
+      ready_timeout_ms:
+        engine.ready_timeout === null ? null : durationOf(engine.ready_timeout, "engine.ready_timeout"),
+      grace_ms: durationOf(engine.stop_grace, "engine.stop_grace"),
+      own_port: engine.own_port,
+      clock: this.#env.clock,
+      call: this.#env.call,
+      signal: this.#abort.signal,
+    });
+  }
+
+  async #measure(run: PlannedRun, server: LaunchedServer | null, notes: string[]): Promise<void> {
+    const { cell, repeat } = run;
+    const { sections, options } = this.#request;
+    const { engine } = sections;
+    const inProcess = engine !== null && this.#inProcess(engine);
+    const gpus = this.#gpusOf(cell);
+    const merged: JsonObject = {
+      ...options,
+      ...cell.load,
+      ...(server === null ? {} : { base_url: server.command.base_url, model: server.ready.model }),
+      ...(gpus === null ? {} : { gpus }),
+    };
+    const warm = sections.cache === "warm";
+    // Warm: both passes say the same, and no other cell does. Cold: made-up text is new in every run by itself.
+    const seeded =
+      warm && merged["prompt_seed"] === undefined
+        ? { ...merged, prompt_seed: promptSeed(cell, repeat) }
+        : merged;
+    const task = (folder: string): CellTask => ({
+      cell,
+      repeat,
+      options: seeded,
+      out: this.#fresh(join("runs", folder)),
+      server,
+      in_process: inProcess ? { ...(engine.knobs as JsonObject), ...cell.knobs } : null,
+    });
+    if (warm && !inProcess) {
+      this.#tell({ cell: cell.name, repeat, step: "warming" });
+      const warming = await this.#env.runOnce(task(`${cell.slug}-r${repeat}-warming`));
+      if (warming.interrupted || this.interrupted) return;
+    }
+    this.#tell({ cell: cell.name, repeat, step: "running" });
+    const outcome = await this.#env.runOnce(task(`${cell.slug}-r${repeat}`));
+    if (outcome.interrupted) this.interrupted = true;
+    if (server !== null && !server.process.alive()) {
+      const lines = server.process.lastLines(5).join(" | ");
+      this.#note(
+        run,
+        outcome,
+        new UserError(`the server died during the run: ${lines === "" ? "it wrote nothing" : lines}`),
+        notes,
+      );
+      return;
+    }
+    this.#note(run, outcome, null, notes);
+  }
+
+  #note(
+    { cell, repeat }: PlannedRun,
+    outcome: CellOutcome | null,
+    error: UserError | null,
+    notes: readonly string[],
+  ): void {
+    const status =
+      error !== null
+        ? this.interrupted && outcome === null
+          ? "interrupted"
+          : "failed"
+        : outcome?.interrupted === true
+          ? "interrupted"
+          : "done";
+    const result: CellRunResult = {
+      slug: cell.slug,
+      repeat,
+      status,
+      folder: outcome?.folder ?? null,
+      summary: outcome?.summary ?? null,
+      error:
+        error === null
+          ? null
+          : secrets.redact([error.message, error.hint ?? ""].join("; ").replaceAll("\n", " | ")),
+      gpus: this.#gpusOf(cell),
+      notes,
+    };
+    this.#log.add(result);
+    if (status === "done") this.#done++;
+    if (status === "failed") {
+      this.#failed++;
+      this.#env.warn(
+        `${cell.name} (run ${repeat}) failed: ${error?.message ?? ""}${error?.hint == null ? "" : `\n${error.hint}`}`,
+      );
+    }
+  }
+
+  #tell(current: SweepProgress["current"]): void {
+    const left = this.#total - this.#done - this.#failed;
+    this.#env.onProgress?.({
+      done: this.#done,
+      failed: this.#failed,
+      total: this.#total,
+      current,
+      left_ms: this.#finished === 0 ? null : (this.#spentMs / this.#finished) * left,
+    });
+  }
+
+  /** What the user says, else what the command of this cell tells. */
+  #gpusOf(cell: Cell): number | null {
+    const said = this.#request.options["gpus"];
+    const { engine } = this.#request.sections;
+    return typeof said === "number" ? said : engine === null ? null : cellGpus(engine, cell.knobs);
+  }
+
+  /** The simulator without a process of its own: asked for by running it on virtual time. */
+  #inProcess(engine: EngineSection): boolean {
+    return engine.type === "sim" && this.#request.options["virtual_time"] === true;
+  }
+
+  /** A folder name of the sweep that is not taken: an interrupted run left its own. */
+  #fresh(name: string): string {
+    const base = join(this.#request.out, name);
+    if (!existsSync(base)) return base;
+    for (let n = 2; ; n++) {
+      if (!existsSync(`${base}.${n}`)) return `${base}.${n}`;
+    }
+  }
+}
+
+function promptSeed(cell: Cell, repeat: number): number {
+  return createHash("sha256").update(`${cell.slug}/${repeat}`).digest().readUInt32BE(0);
+}

@@ -1,0 +1,101 @@
+/**
+ * The sweep's folder: `sweep.json` says whose it is, `results.jsonl` gets a line when a run ends. A sweep that is started
+ * again in the same folder goes on where the first stopped.
+ */
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { UserError } from "../core/failure.ts";
+import type { JsonObject } from "../core/json.ts";
+import { secrets } from "../core/secret.ts";
+import type { Summary } from "../metric/summary.ts";
+import type { CellRunResult } from "./cell-result.ts";
+
+export class SweepLog {
+  readonly folder: string;
+  readonly #results: CellRunResult[] = [];
+
+  private constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  /**
+   * Opens or begins a sweep. `work` is everything that makes results comparable (not the grid: cells may be added later). A
+   * folder that holds other work is a `UserError`.
+   */
+  static open(folder: string, work: JsonObject): SweepLog {
+    const log = new SweepLog(folder);
+    mkdirSync(join(folder, "runs"), { recursive: true });
+    const file = join(folder, "sweep.json");
+    const state = { reprise_sweep_state: 1, work };
+    if (existsSync(file)) {
+      const before = JSON.parse(readFileSync(file, "utf8")) as { work?: JsonObject };
+      const now = JSON.parse(secrets.redact(JSON.stringify(state))) as typeof state;
+      const changed = Object.keys({ ...before.work, ...now.work }).filter(
+        (key) => JSON.stringify(before.work?.[key]) !== JSON.stringify(now.work[key]),
+      );
+      if (changed.length > 0)
+        throw new UserError(`${folder} holds a sweep with other settings: ${changed.join(", ")}`, {
+          hint: "give another --out, or the settings it was begun with",
+        });
+    } else {
+      writeFileSync(file, `${secrets.redact(JSON.stringify(state, null, 2))}\n`);
+    }
+    log.#read();
+    return log;
+  }
+
+  get results(): readonly CellRunResult[] {
+    return this.#results;
+  }
+
+  isDone(slug: string, repeat: number): boolean {
+    return this.#results.some((run) => run.slug === slug && run.repeat === repeat && run.status === "done");
+  }
+
+  /** A result; one that came before of the same run (a failure, an interruption) is replaced. */
+  add(result: CellRunResult): void {
+    this.#replace(result);
+    const { summary: _kept, folder, ...rest } = result;
+    const line = { ...rest, folder: folder === null ? null : relative(this.folder, resolve(folder)) };
+    appendFileSync(join(this.folder, "results.jsonl"), `${secrets.redact(JSON.stringify(line))}\n`);
+  }
+
+  #replace(result: CellRunResult): void {
+    const at = this.#results.findIndex((run) => run.slug === result.slug && run.repeat === result.repeat);
+    if (at === -1) this.#results.push(result);
+    else this.#results[at] = result;
+  }
+
+  #read(): void {
+    const file = join(this.folder, "results.jsonl");
+    if (!existsSync(file)) return;
+    for (const line of readFileSync(file, "utf8").split("\n")) {
+      const result = parseResult(line);
+      if (result === null) continue;
+      const folder = result.folder === null ? null : join(this.folder, result.folder);
+      const summary = folder === null ? null : readSummary(folder);
+      // A run whose numbers are gone must be run again.
+      if (result.status === "done" && summary === null) continue;
+      this.#replace({ ...result, folder, summary });
+    }
+  }
+}
+
+/** `null` for a line that a killed process left unfinished. */
+function parseResult(line: string): CellRunResult | null {
+  if (line.trim() === "") return null;
+  try {
+    const row = JSON.parse(line) as CellRunResult;
+    return typeof row.slug === "string" && typeof row.repeat === "number" ? row : null;
+  } catch {
+    return null;
+  }
+}
+
+function readSummary(folder: string): Summary | null {
+  try {
+    return JSON.parse(readFileSync(join(folder, "summary.json"), "utf8")) as Summary;
+  } catch {
+    return null;
+  }
+}
