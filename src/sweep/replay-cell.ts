@@ -76,8 +76,7 @@ function givenOf(task: CellTask): ReplayGiven {
   const merged: JsonObject = {
     ...options,
     out: task.out,
-    label:
-      options["label"] === undefined ? cell.name : `${String(options["label"] as JsonValue)} ${cell.name}`,
+    label: typeof options["label"] === "string" ? `${options["label"]} ${cell.name}` : cell.name,
     metadata: {
       ...metadata,
       ...Object.fromEntries(knobs.map(([name, value]) => [`engine.${name}`, text(value ?? null)])),
