@@ -252,7 +252,7 @@ describe("weka times and blocks", () => {
       ["c", 0, "c.json.gz"],
       ["c", 5000, "c.json.gz"],
     ]);
-    expect(trace.notes[0]).toMatch(/^b\.json holds the same session as a\.json/);
+    expect(trace.notes[0]).toMatch(/^1 files hold the same session as another: b\.json = a\.json;/);
     expect(trace.rows).toEqual({ read: 5, used: 4, skipped: { "file that is no session": 1 }, refused: 0 });
     expect(trace.notes.join()).toContain("laid out to start at 0");
   });

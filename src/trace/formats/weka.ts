@@ -46,6 +46,7 @@ class SessionReader {
   readonly #notes: string[] = [];
   readonly #jobs = new Set<string>();
   readonly #contents = new Map<string, string>();
+  readonly #duplicates: string[] = [];
   #sessions = 0;
   #subAgents = 0;
   #unknownEnds = 0;
@@ -97,14 +98,16 @@ class SessionReader {
     const digest = createHash("sha256").update(JSON.stringify(document["requests"])).digest("hex");
     const first = this.#contents.get(digest);
     if (first === undefined) this.#contents.set(digest, name);
-    else
-      this.#notes.push(
-        `${name} holds the same session as ${first}: it is replayed twice, without sharing its prefixes`,
-      );
+    else this.#duplicates.push(`${name} = ${first}`);
   }
 
   trace(path: string, isFolder: boolean): Trace {
     const notes = this.#notes;
+    const copies = this.#duplicates;
+    if (copies.length > 0)
+      notes.unshift(
+        `${copies.length} files hold the same session as another: ${copies.slice(0, 5).join(", ")}${copies.length > 5 ? ", ..." : ""}; each is replayed, without sharing the other's prefixes`,
+      );
     if (isFolder)
       notes.push(`${this.#sessions} sessions, each with its own clock: all are laid out to start at 0`);
     if (this.#unknownEnds > 0)
