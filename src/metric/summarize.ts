@@ -139,7 +139,7 @@ function summarize(run: Omit<RunAnalysis, "summary">, options: SummaryOptions): 
     goodput: goodput(requests, clip, window, options.goodput ?? [], count.overdue),
     fidelity: fidelity(requests, clip, manifest, cache),
     engine: manifest.end?.engine ?? null,
-    validity: validity(requests, manifest, options.maxLatenessMs ?? DEFAULT_MAX_LATENESS_MS),
+    validity: validity(requests, manifest, count, options.maxLatenessMs ?? DEFAULT_MAX_LATENESS_MS),
   };
   return { ...summary, objectives: (options.slos ?? []).map((slo) => judgeSlo(slo, summary)) };
 }

@@ -1,4 +1,5 @@
 /** The smaller numbers of a run as label and value, section by section: one source for the terminal and Markdown. */
+import type { JsonObject } from "../core/json.ts";
 import { plainText } from "../core/terminal-text.ts";
 import type { LengthFidelity, Summary } from "../metric/summary.ts";
 import { formatChange, formatCount, formatDurationOf, formatNumber, formatShare } from "./quantity.ts";
@@ -14,6 +15,7 @@ export function sections(summary: Summary): Section[] {
   return [
     { title: "Run", facts: runFacts(summary) },
     { title: "Throughput", facts: throughputFacts(summary) },
+    { title: "Engine", facts: engineFacts(summary) },
     { title: "Fidelity", facts: fidelityFacts(summary) },
     { title: "Validity", facts: validityFacts(summary) },
   ].filter(({ facts }) => facts.length > 0);
@@ -105,6 +107,19 @@ function throughputFacts({ throughput: t, goodput, steady_state, prefix_cache: c
     `hit rate ${formatShare(cache.hit_rate)}${source}, optimum of the trace ${formatShare(cache.optimal_hit_rate)}`,
   ]);
   return facts;
+}
+
+/** What the server's own metrics said over the run. Any number it holds is shown; its key tells the unit. */
+function engineFacts({ engine }: Summary): Fact[] {
+  if (engine === null || typeof engine !== "object" || Array.isArray(engine)) return [];
+  return Object.entries(engine as JsonObject).flatMap(([key, value]): Fact[] => {
+    const label = plainText(key.replace(/_(ms|w)$/, "").replaceAll("_", " "));
+    if (typeof value === "string") return [[label, plainText(value)]];
+    if (typeof value !== "number") return [];
+    if (key.endsWith("_ms")) return [[label, formatDurationOf(value)]];
+    if (/(rate|usage|utilisation)(_|$)/.test(key)) return [[label, formatShare(value)]];
+    return [[label, `${formatNumber(value)}${key.endsWith("_w") ? " W" : ""}`]];
+  });
 }
 
 function fidelityFacts({ fidelity: f }: Summary): Fact[] {

@@ -55,7 +55,18 @@ async function analyse(more: { simulated?: boolean; slower?: number } = {}): Pro
       provenance: { "arrival times": "recorded", "prompt text": "made up" },
       notes: ["pacing jobs: some job has more than one turn"],
     },
-    end: { ended_ms: 2000, not_sent: 1 },
+    end: {
+      ended_ms: 2000,
+      not_sent: 1,
+      engine: {
+        engine: "vllm",
+        hit_rate: 0.25,
+        queue_mean_ms: 12.5,
+        kv_usage_max: 0.9,
+        waiting_max: 3,
+        requests: null,
+      },
+    },
   });
   const slower = more.slower ?? 0;
   return analyzeRun(

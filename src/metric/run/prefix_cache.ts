@@ -34,10 +34,10 @@ export function prefix_cache(table: RequestTable, clip: Clip, manifest: Manifest
   };
 }
 
-/** `prefix_cache_hit_rate` of the run's engine block, where the scrape found the counters. */
+/** `hit_rate` of the run's engine block: the interval difference of its counters, where the scrape found them. */
 function engineHitRate({ end }: Manifest): number | null {
   const engine = end?.engine;
   if (engine === null || typeof engine !== "object" || Array.isArray(engine)) return null;
-  const rate = (engine as Record<string, unknown>)["prefix_cache_hit_rate"];
+  const rate = (engine as Record<string, unknown>)["hit_rate"];
   return typeof rate === "number" && Number.isFinite(rate) ? rate : null;
 }

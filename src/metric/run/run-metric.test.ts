@@ -309,6 +309,12 @@ describe("validity", () => {
     expect(none.validity.reasons).toHaveLength(2);
     expect(none.run).toMatchObject({ partial: true, interrupted: false });
     expect(none.counts.overdue).toBeNull();
+    // The run ended with 2 requests not sent; the log says 5: 3 records are not there.
+    const gone = await summarize(rows(0), { plan: { requests: 105 }, end: { not_sent: 2 } });
+    expect(gone.validity).toMatchObject({
+      verdict: "degraded",
+      reasons: ["3 records are missing from the log"],
+    });
     const lost = await summarize(rows(0), { end: { degraded: ["3 records could not be written"] } });
     expect(lost.validity).toMatchObject({
       verdict: "degraded",
@@ -361,7 +367,7 @@ describe("fidelity and prefix cache", () => {
       n: 2,
     });
     const silent = [record({ end_ms: 1, prompt_tokens: 100 })];
-    const end = { engine: { prefix_cache_hit_rate: 0.4 } };
+    const end = { engine: { hit_rate: 0.4 } };
     expect((await summarize(silent, { plan, end })).prefix_cache).toMatchObject({
       hit_rate: 0.4,
       source: "engine_counters",

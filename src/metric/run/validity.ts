@@ -6,7 +6,7 @@ import { describeSamples } from "../../core/quantile.ts";
 import type { Ms } from "../../core/units.ts";
 import type { Manifest } from "../../record/manifest.ts";
 import { type RequestTable, SKIPPED } from "../request-table.ts";
-import type { Validity } from "../summary.ts";
+import type { Counts, Validity } from "../summary.ts";
 
 export const DEFAULT_MAX_LATENESS_MS: Ms = 5;
 /** A stall as long as this, with streams open, shifts chunk times by as much. */
@@ -14,7 +14,7 @@ export const MAX_STREAMING_STALL_MS: Ms = 200;
 /** Timers spin before a deadline, so a busy loop alone proves nothing; with stalls of this size it does. */
 const SUSPECT_UTILISATION = 0.9;
 
-export function validity(table: RequestTable, manifest: Manifest, maxLateness: Ms): Validity {
+export function validity(table: RequestTable, manifest: Manifest, counts: Counts, maxLateness: Ms): Validity {
   const samples: number[] = [];
   let late = 0;
   for (let row = 0; row < table.n; row++) {
@@ -42,6 +42,8 @@ export function validity(table: RequestTable, manifest: Manifest, maxLateness: M
   if (manifest.end === null) degraded.push("the run has no end: it was killed, or is still under way");
   else if (manifest.end.interrupted) degraded.push("the run was interrupted");
   degraded.push(...(manifest.end?.degraded ?? []));
+  const missing = counts.not_sent - (manifest.end?.not_sent ?? counts.not_sent);
+  if (missing > 0) degraded.push(`${missing} records are missing from the log`);
   return {
     verdict: degraded.length > 0 ? "degraded" : limits.length > 0 ? "client-limited" : "valid",
     reasons: [...degraded, ...limits],
