@@ -1,10 +1,12 @@
 /**
- * KV blocks on the GPU, with prefix caching as in vLLM: a full block is known by its hash; a block nobody uses stays
+ * KV blocks on the GPU, with prefix caching as in vLLM: a full block is known by its content's name; a block nobody uses stays
  * cached in a free queue, least recently freed first, until it is taken for something else. All operations are O(1).
  */
 
-/** Told when a cached hash leaves the GPU or the host tier. */
-export type GoneListener = (hash: number, depth: number) => void;
+import type { BlockNames } from "./block-names.ts";
+
+/** Told when a cached content leaves the GPU or the host tier; its name is still held during the call. */
+export type GoneListener = (name: number) => void;
 
 export class BlockPool {
   readonly size: number;
@@ -12,20 +14,19 @@ export class BlockPool {
   onEvict: GoneListener | null = null;
   #free: number;
   readonly #refs: Int32Array;
-  /** Hash of a cached block; −1 = not cached. */
-  readonly #hash: Float64Array;
-  /** Position of a cached block in its sequence. */
-  readonly #depth: Int32Array;
+  readonly #names: BlockNames;
+  /** Name of what a cached block holds; −1 = not cached. */
+  readonly #content: Int32Array;
+  #cached = 0;
   readonly #next: Int32Array;
   readonly #previous: Int32Array;
-  readonly #cached = new Map<number, number>();
 
-  constructor(size: number) {
+  constructor(size: number, names: BlockNames) {
     this.size = size;
+    this.#names = names;
     this.#free = size;
     this.#refs = new Int32Array(size);
-    this.#hash = new Float64Array(size).fill(-1);
-    this.#depth = new Int32Array(size);
+    this.#content = new Int32Array(size).fill(-1);
     // A ring of all free blocks; index `size` is its head.
     this.#next = Int32Array.from({ length: size + 1 }, (_, i) => (i === size ? 0 : i + 1));
     this.#previous = Int32Array.from({ length: size + 1 }, (_, i) => (i === 0 ? size : i - 1));
@@ -40,18 +41,13 @@ export class BlockPool {
     return this.size - this.#free;
   }
 
-  /** Blocks whose content is known by a hash. */
+  /** Blocks whose content can be found. */
   get cached(): number {
-    return this.#cached.size;
+    return this.#cached;
   }
 
   isFree(block: number): boolean {
     return this.#refs[block] === 0;
-  }
-
-  /** The block with this hash, or −1. */
-  find(hash: number): number {
-    return this.#cached.get(hash) ?? -1;
   }
 
   /** Takes the least recently freed block, forgetting what it held. The caller has checked {@link free}. */
@@ -60,12 +56,8 @@ export class BlockPool {
     if (block === this.size) throw new Error("block pool: nothing is free");
     this.#unlink(block);
     this.#refs[block] = 1;
-    const hash = this.#hash[block] as number;
-    if (hash >= 0) {
-      this.#cached.delete(hash);
-      this.#hash[block] = -1;
-      this.onEvict?.(hash, this.#depth[block] as number);
-    }
+    const name = this.#content[block] as number;
+    if (name >= 0) this.#forget(block, name);
     return block;
   }
 
@@ -88,20 +80,31 @@ export class BlockPool {
     this.#free++;
   }
 
-  /** Makes a full block findable. A hash that is already cached keeps its first block. */
-  commit(block: number, hash: number, depth: number): void {
-    if (this.#cached.has(hash)) return;
-    this.#cached.set(hash, block);
-    this.#hash[block] = hash;
-    this.#depth[block] = depth;
+  /** Makes a full block findable. A content that is already cached keeps its first block. */
+  commit(block: number, name: number): void {
+    if ((this.#names.gpu[name] as number) >= 0) return;
+    this.#names.share(name);
+    this.#names.gpu[name] = block;
+    this.#content[block] = name;
+    this.#cached++;
   }
 
   /** Forgets all cached content. Only while nothing is in use: else returns `false` and changes nothing. */
   reset(): boolean {
     if (this.used > 0) return false;
-    this.#cached.clear();
-    this.#hash.fill(-1);
+    for (let block = 0; block < this.size; block++) {
+      const name = this.#content[block] as number;
+      if (name >= 0) this.#forget(block, name);
+    }
     return true;
+  }
+
+  #forget(block: number, name: number): void {
+    this.#content[block] = -1;
+    this.#names.gpu[name] = -1;
+    this.#cached--;
+    this.onEvict?.(name);
+    this.#names.drop(name);
   }
 
   #unlink(block: number): void {

@@ -1,51 +1,66 @@
 /**
  * KV blocks in host memory: what the GPU evicts goes here, least recently evicted out first; a block that is read back
- * leaves it (the two tiers never hold the same block, so their sizes add up).
+ * or computed anew leaves it (the two tiers never hold the same content, so their sizes add up). All operations are O(1).
  */
+import type { BlockNames } from "./block-names.ts";
 import type { GoneListener } from "./block-pool.ts";
 
 export class HostTier {
   readonly size: number;
-  /** Called when a block leaves: read back, or dropped for room. */
+  /** Called when a content leaves: read back, or dropped for room. */
   onGone: GoneListener | null = null;
-  /** Hash → depth, in order of arrival. */
-  readonly #blocks = new Map<number, number>();
+  readonly #names: BlockNames;
+  #used = 0;
+  /** The queue's ends, linked through the names; its last `next` points to itself. −1 = empty. */
+  #oldest = -1;
+  #newest = -1;
 
-  constructor(size: number) {
+  constructor(size: number, names: BlockNames) {
     this.size = size;
+    this.#names = names;
   }
 
   get used(): number {
-    return this.#blocks.size;
+    return this.#used;
   }
 
-  has(hash: number): boolean {
-    return this.#blocks.has(hash);
+  has(name: number): boolean {
+    return (this.#names.next[name] as number) >= 0;
   }
 
-  /** Keeps a block; returns whether it was written (not when the tier has no room at all, or holds it already). */
-  put(hash: number, depth: number): boolean {
-    if (this.size === 0 || this.#blocks.has(hash)) return false;
-    if (this.#blocks.size >= this.size) {
-      const oldest = this.#blocks.entries().next();
-      if (!oldest.done) {
-        this.#blocks.delete(oldest.value[0]);
-        this.onGone?.(oldest.value[0], oldest.value[1]);
-      }
-    }
-    this.#blocks.set(hash, depth);
+  /** Keeps a content; returns whether it was written (not when the tier has no room at all, or holds it already). */
+  put(name: number): boolean {
+    if (this.size === 0 || this.has(name)) return false;
+    if (this.#used >= this.size) this.take(this.#oldest);
+    const names = this.#names;
+    names.share(name);
+    if (this.#newest >= 0) names.next[this.#newest] = name;
+    else this.#oldest = name;
+    names.previous[name] = this.#newest;
+    names.next[name] = name;
+    this.#newest = name;
+    this.#used++;
     return true;
   }
 
-  /** Removes a block that is read back. */
-  take(hash: number): void {
-    const depth = this.#blocks.get(hash);
-    if (depth === undefined) return;
-    this.#blocks.delete(hash);
-    this.onGone?.(hash, depth);
+  /** Removes a content, where it is here. */
+  take(name: number): void {
+    if (!this.has(name)) return;
+    const names = this.#names;
+    const previous = names.previous[name] as number;
+    const next = names.next[name] as number;
+    const last = next === name;
+    if (last) this.#newest = previous;
+    else names.previous[next] = previous;
+    if (previous < 0) this.#oldest = last ? -1 : next;
+    else names.next[previous] = last ? previous : next;
+    names.next[name] = -1;
+    this.#used--;
+    this.onGone?.(name);
+    names.drop(name);
   }
 
   reset(): void {
-    this.#blocks.clear();
+    while (this.#used > 0) this.take(this.#oldest);
   }
 }

@@ -59,7 +59,7 @@ function drive(config: SimConfigInput, seed: number, look: (scheduler: Scheduler
       sequence.sample();
       if (sequence.output === sequence.answer.tokens) scheduler.remove(sequence);
     }
-    expect(step).toBeLessThan(20_000);
+    if (step > 20_000) throw new Error("stuck");
   }
   return scheduler;
 }
@@ -76,25 +76,29 @@ describe("the scheduler under a random load", () => {
     it(`${name}: accounts for every block, and knows what is cached`, () => {
       let preempted = 0;
       let watched = 0;
-      for (let seed = 1; seed <= 8; seed++) {
+      for (let seed = 1; seed <= 4; seed++) {
         const scheduler = drive(config, seed, (now) => {
           const held = new Set(now.running.flatMap((sequence) => sequence.blocks));
           expect(now.pool.used).toBe(held.size);
           for (const sequence of now.running) {
-            expect(sequence.blocks.length * 4).toBeGreaterThanOrEqual(sequence.computed);
+            if (sequence.blocks.length * 4 < sequence.computed) throw new Error("computed beyond its blocks");
           }
           // What the blocked head is believed to hit is really there.
           const head = now.waiting[0];
           for (const [i, block] of (head?.hits ?? []).entries()) {
-            const hash = head?.hashAt(i) as number;
+            const name = head?.names[i] as number;
             watched++;
-            if (block >= 0) expect(now.pool.find(hash)).toBe(block);
-            else expect([now.host.has(hash), now.host.used <= now.host.size]).toEqual([true, true]);
+            const there = block >= 0 ? now.names.gpu[name] === block : now.host.has(name);
+            if (!there) throw new Error(`block ${i} of the head is not where it is believed to be`);
           }
         });
         preempted += scheduler.preemptions;
         expect(scheduler.pool.used).toBe(0);
         expect(scheduler.host.used).toBeLessThanOrEqual(scheduler.host.size);
+        // Only the two tiers hold names any more, never the same; emptied, they hold none.
+        expect(scheduler.names.size).toBe(scheduler.pool.cached + scheduler.host.used);
+        expect(scheduler.reset()).toBe(true);
+        expect([scheduler.names.size, scheduler.pool.cached, scheduler.host.used]).toEqual([0, 0, 0]);
         expect(scheduler.cache.hits + scheduler.cache.external_hits).toBeLessThanOrEqual(
           scheduler.cache.queries,
         );

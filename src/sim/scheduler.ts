@@ -8,6 +8,7 @@
  *    is taken over (at least one token is computed). Without chunked prefill a prompt joins whole or not at all.
  */
 import type { Ms } from "../core/units.ts";
+import { BlockNames } from "./block-names.ts";
 import { BlockPool } from "./block-pool.ts";
 import type { ResolvedSim } from "./config.ts";
 import { HostTier } from "./host-tier.ts";
@@ -31,6 +32,7 @@ export interface CacheCounters {
 }
 
 export class Scheduler {
+  readonly names = new BlockNames();
   readonly pool: BlockPool;
   readonly host: HostTier;
   readonly waiting: Sequence[] = [];
@@ -48,13 +50,13 @@ export class Scheduler {
     this.#sim = sim;
     this.#block = sim.config.block_size;
     this.#caching = sim.config.enable_prefix_caching;
-    this.pool = new BlockPool(sim.num_gpu_blocks);
-    this.host = new HostTier(this.#caching ? sim.host_blocks : 0);
-    this.pool.onEvict = (hash, depth) => {
-      if (this.host.put(hash, depth)) this.#plan.work.store_blocks++;
-      this.#forget(hash, depth);
+    this.pool = new BlockPool(sim.num_gpu_blocks, this.names);
+    this.host = new HostTier(this.#caching ? sim.host_blocks : 0, this.names);
+    this.pool.onEvict = (name) => {
+      if (this.host.put(name)) this.#plan.work.store_blocks++;
+      this.#forget(name);
     };
-    this.host.onGone = (hash, depth) => this.#forget(hash, depth);
+    this.host.onGone = (name) => this.#forget(name);
   }
 
   /** Plans the step that starts at `now`. The plan is reused: read it before the next call. */
@@ -102,13 +104,15 @@ export class Scheduler {
     sequence.state = "done";
     this.release(sequence);
     if (this.#watched === sequence) this.#watched = null;
+    for (const name of sequence.names) this.names.drop(name);
+    sequence.names.length = 0;
   }
 
   /** Forgets the cache in both tiers; `false` (and nothing done) while blocks are in use. */
   reset(): boolean {
+    this.#watched = null;
     if (!this.pool.reset()) return false;
     this.host.reset();
-    this.#watched = null;
     return true;
   }
 
@@ -124,9 +128,9 @@ export class Scheduler {
     if (!this.#caching) return;
     const full = Math.floor((sequence.computed + tokens) / this.#block);
     for (let block = sequence.committed; block < full; block++) {
-      const hash = sequence.hashAt(block);
-      this.pool.commit(sequence.blocks[block] as number, hash, block);
-      if (this.host.used > 0) this.host.take(hash);
+      const name = this.#name(sequence, block);
+      this.pool.commit(sequence.blocks[block] as number, name);
+      if (this.host.used > 0) this.host.take(name);
     }
     sequence.committed = Math.max(sequence.committed, full);
   }
@@ -168,7 +172,8 @@ export class Scheduler {
     this.#watched = null;
     // First everything that is to be kept, then new blocks: taking those evicts.
     for (const block of hits) if (block >= 0) this.pool.share(block);
-    for (let i = hits.indexOf(-1); i >= 0; i = hits.indexOf(-1, i + 1)) this.host.take(sequence.hashAt(i));
+    for (let i = hits.indexOf(-1); i >= 0; i = hits.indexOf(-1, i + 1))
+      this.host.take(sequence.names[i] as number);
     for (let i = 0; i < hits.length; i++) {
       const block = hits[i] as number;
       if (block >= 0) {
@@ -176,7 +181,7 @@ export class Scheduler {
         continue;
       }
       const loaded = this.pool.take();
-      this.pool.commit(loaded, sequence.hashAt(i), i);
+      this.pool.commit(loaded, sequence.names[i] as number);
       sequence.blocks.push(loaded);
     }
     this.#plan.work.load_blocks += loads;
@@ -213,18 +218,24 @@ export class Scheduler {
     if (!this.#caching) return hits;
     const limit = Math.floor((sequence.total - 1) / this.#block);
     while (hits.length < limit) {
-      const hash = sequence.hashAt(hits.length);
-      const block = this.pool.find(hash);
-      if (block < 0 && !this.host.has(hash)) break;
+      const name = this.#name(sequence, hits.length);
+      const block = this.names.gpu[name] as number;
+      if (block < 0 && !this.host.has(name)) break;
       hits.push(block);
     }
     return hits;
   }
 
-  #forget(hash: number, depth: number): void {
+  #forget(name: number): void {
     const watched = this.#watched;
-    if (watched !== null && depth < watched.hits.length && watched.hashAt(depth) === hash) {
-      watched.hits.length = depth;
-    }
+    if (watched === null) return;
+    const depth = this.names.depth[name] as number;
+    if (depth < watched.hits.length && watched.names[depth] === name) watched.hits.length = depth;
+  }
+
+  #name(sequence: Sequence, block: number): number {
+    const { names } = sequence;
+    while (names.length <= block) names.push(this.names.hold(sequence.hashAt(names.length), names.length));
+    return names[block] as number;
   }
 }

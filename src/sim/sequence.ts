@@ -48,6 +48,8 @@ export class Sequence {
   first_token: Ms | null = null;
   last_token: Ms | null = null;
   preemptions = 0;
+  /** Names of its first full blocks, as far as they were asked for (block-names.ts); held until it is done. */
+  readonly names: number[] = [];
   /** Known hits of the blocked head of the queue: GPU block, or −1 for one in host memory. */
   hits: number[] = [];
   readonly #chain: HashChain;
