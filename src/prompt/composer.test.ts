@@ -9,6 +9,7 @@ import {
   wordPieceJson,
   writeModelFolder,
 } from "../../test/prompt/made-tokenizers.ts";
+import type { JsonObject } from "../core/json.ts";
 import type { LengthPrompt } from "../trace/trace-request.ts";
 import { loadBuiltinTokenizer } from "./builtin-tokenizer.ts";
 import { createPromptComposer, type PromptComposer } from "./composer.ts";
@@ -35,28 +36,53 @@ function textOf(composer: PromptComposer, prompt: LengthPrompt, id = "r", copy =
   return made.text;
 }
 
-const FAMILIES: readonly [string, () => Tokenizer | Promise<Tokenizer>][] = [
-  ["built-in o200k", loadBuiltinTokenizer],
-  ["SentencePiece with a dummy prefix", () => loadLocalTokenizer(writeModelFolder(sentencePieceJson()))],
+/** A tokenizer, and how its words are known to add up (`null`: they do not, each prompt is searched for). */
+const FAMILIES: readonly [string, "vocabulary" | "pairs" | null, () => Tokenizer | Promise<Tokenizer>][] = [
+  ["built-in o200k", "vocabulary", loadBuiltinTokenizer],
+  ["SentencePiece with a dummy prefix", "vocabulary", () => local(sentencePieceJson())],
   [
     "SentencePiece with tokens across spaces",
-    () =>
-      loadLocalTokenizer(writeModelFolder(sentencePieceJson(["▁babade▁bab", "▁gogogo▁mimi", "▁nonono▁"]))),
+    "vocabulary",
+    () => local(sentencePieceJson(["▁babade▁bab", "▁gogogo▁mimi", "▁nonono▁"])),
   ],
-  ["byte-level BPE", () => loadLocalTokenizer(writeModelFolder(byteLevelJson()))],
-  ["WordPiece", () => loadLocalTokenizer(writeModelFolder(wordPieceJson()))],
-  ["characters", () => characterTokenizer],
-  ["merges pairs of short words", () => mergingTokenizer("short", (a, b) => a.length + b.length < 11)],
   [
-    "merges pairs of even length",
+    "SentencePiece with tokens across many spaces",
+    "pairs",
+    () => local(sentencePieceJson(Array.from("aeioubdfghklmnr", (letter) => `${letter}▁b`))),
+  ],
+  ["byte-level BPE", "vocabulary", () => local(byteLevelJson())],
+  ["WordPiece", "vocabulary", () => local(wordPieceJson())],
+  ["characters", "pairs", () => characterTokenizer],
+  [
+    "merges of short neighbours",
+    "pairs",
+    () => mergingTokenizer("short", (a, b) => a.length + b.length < 11),
+  ],
+  [
+    "merges of neighbours of even length together",
+    null,
     () => mergingTokenizer("even", (a, b) => (a.length + b.length) % 2 === 0 && a !== b),
   ],
-  ["a server's", () => asyncTokenizer(mergingTokenizer("words", () => false))],
+  [
+    "merges where one word ends as the next begins",
+    "pairs",
+    () => mergingTokenizer("ends", (a, b) => a.at(-1) === b[0]),
+  ],
+  ["merges of all neighbours", null, () => mergingTokenizer("all", () => true)],
+  ["a server's", "pairs", () => asyncTokenizer(mergingTokenizer("words", () => false))],
 ];
 
-describe.each(FAMILIES)("prompts under %s", (_name, make) => {
+function local(json: JsonObject): Tokenizer {
+  return loadLocalTokenizer(writeModelFolder(json));
+}
+
+describe.each(FAMILIES)("prompts under %s", (_name, proof, make) => {
   const composer = (async () =>
     createPromptComposer({ tokenizer: await make(), promptSeed: null, salt: "s1" }))();
+
+  it(`are made of words known to add up by: ${proof ?? "nothing"}`, async () => {
+    expect((await composer).lexicon?.proof ?? null).toBe(proof);
+  });
 
   it("have exactly the length asked for", async () => {
     const c = await composer;

@@ -3,6 +3,7 @@ import type { LexiconWord } from "./lexicon.ts";
 import { isSyncTokenizer, type Tokenizer } from "./tokenizer.ts";
 
 const ANCHORS = { " ": ["the", "time", "people", "work"], "": ["a", "e", "x", "0"] } as const;
+const MORE_ANCHORS = 16;
 /** Words in one text to encode: long enough to need few requests, short enough for a server's limits. */
 const CHUNK = 2000;
 /** Requests to a server at a time. */
@@ -23,9 +24,18 @@ export class LexiconProbe {
     this.#parallel = isSyncTokenizer(tokenizer) ? 1 : AT_ONCE;
   }
 
-  /** Looks for a word that is one token however often it is repeated; `null` where there is none. */
-  static async create(tokenizer: Tokenizer, separator: " " | ""): Promise<LexiconProbe | null> {
-    for (const anchor of ANCHORS[separator]) {
+  /**
+   * Looks for a word that is one token however often it is repeated, among a few common ones and some of `words`; `null`
+   * where there is none.
+   */
+  static async create(
+    tokenizer: Tokenizer,
+    separator: " " | "",
+    words: readonly string[] = [],
+  ): Promise<LexiconProbe | null> {
+    const step = Math.max(1, Math.floor(words.length / MORE_ANCHORS));
+    const more = words.filter((_, at) => at % step === 0).slice(0, MORE_ANCHORS);
+    for (const anchor of [...ANCHORS[separator], ...more]) {
       const ids = await tokenizer.encode(Array.from({ length: 9 }, () => anchor).join(separator));
       const id = ids[4];
       if (id !== undefined && ids.length === 9 && ids.slice(1).every((other) => other === id))

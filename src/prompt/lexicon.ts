@@ -46,7 +46,7 @@ export async function buildLexicon(tokenizer: Tokenizer): Promise<Lexicon | null
 async function buildSpaced(tokenizer: Tokenizer, rng: Rng): Promise<Lexicon | null> {
   const sync = isSyncTokenizer(tokenizer);
   const known = tokenizer.vocabulary?.words ?? (await loadBuiltinTokenizer()).vocabulary?.words ?? [];
-  const probe = await LexiconProbe.create(tokenizer, " ");
+  const probe = await LexiconProbe.create(tokenizer, " ", known);
   if (probe === null) return null;
   const singles = await probe.findSingles(known.slice(0, sync ? CANDIDATES.sync : CANDIDATES.async));
   if (tokenizer.vocabulary?.closed === true && singles.length >= MIN_WORDS) {

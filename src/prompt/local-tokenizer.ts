@@ -8,6 +8,9 @@ import type { JsonObject } from "../core/json.ts";
 import { MAX_WORDS } from "./builtin-tokenizer.ts";
 import type { SyncTokenizer, VocabularyFacts } from "./tokenizer.ts";
 
+/** Fewer words than this that cannot merge: then it is tried which pairs do (lexicon.ts). */
+const MIN_APART = 512;
+
 /**
  * Where `name` has a `tokenizer.json`: a file, a folder, or a model that an earlier download left in the Hugging Face
  * cache of this machine. `null` = nowhere here.
@@ -72,21 +75,31 @@ export function loadLocalTokenizer(path: string): SyncTokenizer {
   };
 }
 
-/** Looks at every token once: which are words, and whether one reaches across a space. */
+/**
+ * Looks at every token once: which are words, and which reach across a space. Words that end as such a token begins are left
+ * out: of the others none can merge with the word behind it, whatever that is.
+ */
 function readVocabulary(vocab: ReadonlyMap<string, number>): VocabularyFacts {
   // "Ġ" stands for a space in byte-level vocabularies, "▁" in SentencePiece's; WordPiece words carry no mark.
   const mark = vocab.has("Ġthe") ? "Ġ" : hasMark(vocab, "▁") ? "▁" : hasMark(vocab, "Ġ") ? "Ġ" : "";
   const word = new RegExp(`^${mark}[a-z]{3,9}$`);
-  const across = mark === "" ? /[a-z] /i : new RegExp(`[a-z][${mark} ]`, "i");
+  const across = new RegExp(`([a-z]+)(?=[${mark} ])`, "g");
   const found: { word: string; id: number }[] = [];
-  let closed = true;
+  const endings = new Set<string>();
   for (const [piece, id] of vocab) {
-    if (closed && across.test(piece)) closed = false;
+    for (const match of piece.matchAll(across)) endings.add(match[1] as string);
     if (word.test(piece)) found.push({ word: piece.slice(mark.length), id });
   }
   // Ids follow the order of merges: low ids are frequent words.
-  found.sort((a, b) => a.id - b.id);
-  return { words: found.slice(0, MAX_WORDS).map((entry) => entry.word), closed };
+  const words = found.sort((a, b) => a.id - b.id).map((entry) => entry.word);
+  const apart = endings.size === 0 ? words : words.filter((text) => !endsWithOneOf(text, endings));
+  const closed = endings.size === 0 || apart.length >= MIN_APART;
+  return { words: (closed ? apart : words).slice(0, MAX_WORDS), closed };
+}
+
+function endsWithOneOf(word: string, endings: ReadonlySet<string>): boolean {
+  for (let at = 0; at < word.length; at++) if (endings.has(word.slice(at))) return true;
+  return false;
 }
 
 function hasMark(vocab: ReadonlyMap<string, number>, mark: string): boolean {

@@ -24,8 +24,8 @@ export interface VocabularyFacts {
   /** Lower-case ASCII words that exist as one token after a space; the most frequent first. */
   readonly words: readonly string[];
   /**
-   * No token holds a letter that is followed by a space: no merge can reach from one word into the next, so the tokens of
-   * words joined by spaces are the tokens of each word.
+   * No token holds the end of one of these words and a space behind it: no merge can reach from one word into the next, so
+   * the tokens of words joined by spaces are the tokens of each word.
    */
   readonly closed: boolean;
 }
