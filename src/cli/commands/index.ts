@@ -24,6 +24,11 @@ export const VERBS: readonly VerbEntry[] = [
     load: async () => (await import("./inspect.ts")).inspect,
   },
   {
+    name: "convert",
+    summary: "any trace format to ours, or to Mooncake or AIPerf rows",
+    load: async () => (await import("./convert.ts")).convert,
+  },
+  {
     name: "generate",
     summary: "writes a synthetic agent trace",
     load: async () => (await import("./generate.ts")).generate,
