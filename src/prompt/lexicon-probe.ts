@@ -4,8 +4,8 @@ import { isSyncTokenizer, type Tokenizer } from "./tokenizer.ts";
 
 const ANCHORS = { " ": ["the", "time", "people", "work"], "": ["a", "e", "x", "0"] } as const;
 const MORE_ANCHORS = 16;
-/** Words in one text to encode: long enough to need few requests, short enough for a server's limits. */
-const CHUNK = 2000;
+/** Words in one text to encode: long enough to need few calls; for a server, well within any context length. */
+const CHUNK = { sync: 2000, async: 600 } as const;
 /** Requests to a server at a time. */
 const AT_ONCE = 8;
 
@@ -15,13 +15,17 @@ export class LexiconProbe {
   readonly #anchor: string;
   readonly #anchorId: number;
   readonly #parallel: number;
+  /** Words in one text. */
+  readonly chunk: number;
 
   private constructor(tokenizer: Tokenizer, separator: " " | "", anchor: string, anchorId: number) {
     this.#tokenizer = tokenizer;
     this.#separator = separator;
     this.#anchor = anchor;
     this.#anchorId = anchorId;
-    this.#parallel = isSyncTokenizer(tokenizer) ? 1 : AT_ONCE;
+    const sync = isSyncTokenizer(tokenizer);
+    this.#parallel = sync ? 1 : AT_ONCE;
+    this.chunk = sync ? CHUNK.sync : CHUNK.async;
   }
 
   /**
@@ -47,7 +51,7 @@ export class LexiconProbe {
   /** Which of `words` are one token inside a text. Words that share a token (an unknown one) are none. */
   async findSingles(words: readonly string[]): Promise<LexiconWord[]> {
     const found: LexiconWord[] = [];
-    await this.#each(chunksOf(words, CHUNK / 2), async (chunk) => {
+    await this.#each(chunksOf(words, this.chunk / 2), async (chunk) => {
       found.push(...(await this.#singles(chunk)));
     });
     const uses = new Map<number, number>([[this.#anchorId, 1]]);
@@ -157,7 +161,8 @@ export async function findBadPairs(
       bad.push([part[half - 1] as number, part[half] as number]);
   };
   const chunks: number[][] = [];
-  for (let at = 0; at < circuit.length - 1; at += CHUNK) chunks.push(circuit.slice(at, at + CHUNK + 1));
+  for (let at = 0; at < circuit.length - 1; at += probe.chunk)
+    chunks.push(circuit.slice(at, at + probe.chunk + 1));
   await probe.each(chunks, search);
   return bad.length > limit ? null : bad;
 }
@@ -180,7 +185,7 @@ export async function checkSequences(
     await search(part.slice(half));
     if (bad.length === before) bad.push(part[half] as LexiconWord);
   };
-  await probe.each(chunksOf(text, CHUNK), search);
+  await probe.each(chunksOf(text, probe.chunk), search);
   return bad;
 }
 
