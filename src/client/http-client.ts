@@ -71,13 +71,18 @@ class ProtocolHttpClient implements HttpClient, ExchangeContext {
   readonly #userHeaders: Readonly<Record<string, string>>;
   readonly #extraBody: JsonObject | null;
   readonly #timeouts: TimeoutQueue;
+  readonly #baseUrl: string;
+  readonly #endpointOption: string | null;
+  readonly #targets = new Map<string, string>();
   readonly #inFlight = new Set<HttpExchange>();
 
   constructor(options: HttpClientOptions) {
     const { protocol, clock } = options;
     this.protocol = protocol;
     this.clock = clock;
-    this.endpoint = resolveEndpoint(options.baseUrl, protocol.defaultPath, options.endpoint ?? null);
+    this.#baseUrl = options.baseUrl;
+    this.#endpointOption = options.endpoint ?? null;
+    this.endpoint = resolveEndpoint(this.#baseUrl, protocol.defaultPath, this.#endpointOption);
     this.name = `${protocol.name} ${this.endpoint.origin.origin}`;
     this.timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.retries = options.retries ?? 0;
@@ -100,13 +105,13 @@ class ProtocolHttpClient implements HttpClient, ExchangeContext {
   }
 
   prepare(request: ModelRequest): Prepared {
-    const { method, body, headers } = this.protocol.request(request);
+    const { method, path, body, headers } = this.protocol.request(request);
     if (request.headers !== null) checkUserHeaders(request.headers);
     const merged = { ...body, ...request.params, ...this.#extraBody };
     const bytes = Buffer.from(JSON.stringify(merged), "utf8");
     const wire = this.transport.prepare({
       method,
-      target: this.endpoint.target,
+      target: this.#targetOf(path),
       headers: mergeHeaders(this.#headers, headers, this.#userHeaders, request.headers),
       body: bytes,
     });
@@ -130,6 +135,17 @@ class ProtocolHttpClient implements HttpClient, ExchangeContext {
     this.#timeouts.add(exchange, now);
     exchange.start();
     return exchange;
+  }
+
+  /** Most protocols have one path; some have another for chat or without streaming. */
+  #targetOf(path: string): string {
+    if (path === this.protocol.defaultPath) return this.endpoint.target;
+    let target = this.#targets.get(path);
+    if (target === undefined) {
+      target = resolveEndpoint(this.#baseUrl, path, this.#endpointOption).target;
+      this.#targets.set(path, target);
+    }
+    return target;
   }
 
   settled(exchange: HttpExchange): void {

@@ -75,6 +75,8 @@ export interface Protocol {
   /** Builds the request. Throws a `UserError` for what the protocol cannot express. */
   request(request: ModelRequest): HttpRequest;
   reader(): ResponseReader;
+  /** The protocol has no end event: a complete body with at least one event is a complete answer. */
+  readonly endsWithBody?: boolean;
   /** The header that carries an API key; `Authorization: Bearer <key>` where it is left out. */
   authorization?(key: string): readonly [name: string, value: string];
 }

@@ -78,6 +78,7 @@ export class ResponseObserver implements EventSink {
     if (this.#kind === "json") this.#readJson();
     else this.#splitter?.end();
     if (this.#over || this.#terminal) return;
+    if (this.#options.protocol.endsWithBody === true && this.#events > 0) return;
     const type = this.#contentType.split(";", 1)[0] ?? "";
     if (this.#events === 0 && this.#bodyBytes > 0 && !type.includes("event-stream")) {
       this.#fail(

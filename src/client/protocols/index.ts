@@ -2,8 +2,17 @@
 import { nearest } from "../../core/nearest.ts";
 import { UserError } from "../../core/failure.ts";
 import type { Protocol } from "../protocol.ts";
+import { anthropicMessages } from "./anthropic-messages.ts";
+import { llamaServer } from "./llama-server.ts";
+import { ollama } from "./ollama.ts";
 import { openaiChat } from "./openai-chat.ts";
+import { openaiEmbeddings } from "./openai-embeddings.ts";
+import { openaiResponses } from "./openai-responses.ts";
 import { openai } from "./openai.ts";
+import { rerank } from "./rerank.ts";
+import { sglang } from "./sglang.ts";
+import { tensorrtLlm } from "./tensorrt-llm.ts";
+import { tgi } from "./tgi.ts";
 
 /** A protocol and the other names for it. */
 export const PROTOCOLS: readonly { readonly protocol: Protocol; readonly aliases: readonly string[] }[] = [
@@ -32,6 +41,15 @@ export const PROTOCOLS: readonly { readonly protocol: Protocol; readonly aliases
       "trtllm-serve-chat",
     ],
   },
+  { protocol: sglang, aliases: ["sglang-native"] },
+  { protocol: tgi, aliases: [] },
+  { protocol: tensorrtLlm, aliases: ["trt", "trtllm", "triton"] },
+  { protocol: llamaServer, aliases: ["llama.cpp-completion", "llama.cpp-native"] },
+  { protocol: ollama, aliases: [] },
+  { protocol: openaiEmbeddings, aliases: ["embeddings", "vllm-embeddings", "sglang-embedding"] },
+  { protocol: rerank, aliases: ["vllm-rerank"] },
+  { protocol: openaiResponses, aliases: ["responses"] },
+  { protocol: anthropicMessages, aliases: ["anthropic", "messages"] },
 ];
 
 /** Every name that {@link findProtocol} knows. */
