@@ -10,7 +10,7 @@ import type { TracePrompt, TraceRequest } from "./trace-request.ts";
 import { traceLines } from "./writer.ts";
 
 /** A tokenizer of one token a character. */
-const encode = (text: string): number[] => [...text].map((char) => char.codePointAt(0) as number);
+const encode = (text: string): number[] => Array.from(text, (char) => char.codePointAt(0) as number);
 const key = "KEYCANARY";
 
 function traceOf(requests: readonly TraceRequest[]): Trace {

@@ -35,7 +35,8 @@ export function formatByName(name: string, formats: readonly TraceFormat[] = FOR
 }
 
 function unknownFormat(sample: Sample, name: string, formats: readonly TraceFormat[]): UserError {
-  const keys = new Set<string>(csvColumns(sample));
+  const columns = csvColumns(sample);
+  const keys = new Set<string>(columns.size > 1 ? columns : []);
   for (const row of objectRows(sample)) for (const key of Object.keys(row)) keys.add(key);
   if (typeof sample.document === "object" && sample.document !== null) {
     const document: unknown = Array.isArray(sample.document) ? sample.document[0] : sample.document;

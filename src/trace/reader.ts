@@ -8,10 +8,11 @@ import { pipeline } from "node:stream/promises";
 import { UserError } from "../core/failure.ts";
 import { readBytes } from "../core/lines.ts";
 import { plainText } from "../core/terminal-text.ts";
+import { readJsonDocument } from "./document.ts";
 import { detectFormat, formatByName } from "./detect.ts";
 import { readFolder } from "./folder.ts";
-import type { ReadOptions, TraceFormat } from "./format.ts";
-import { takeSample } from "./sample.ts";
+import type { ReadOptions, Sample, TraceFormat } from "./format.ts";
+import { objectRows, takeSample } from "./sample.ts";
 import type { Trace } from "./trace.ts";
 
 export interface TraceOptions extends Partial<ReadOptions> {
@@ -46,6 +47,7 @@ async function readNamed(
   named: TraceFormat | null,
 ): Promise<Trace> {
   const sample = await takeSample(path, name);
+  if (named === null) await refuseBrokenJson(sample, name, options);
   const format = named ?? detectFormat(sample, name);
   const trace =
     sample.isFolder && format.readsFolder !== true
@@ -61,6 +63,16 @@ async function readNamed(
     throw new UserError(`${plainText(name)}: no requests in it (${format.name}; ${reasons.join(", ")})`);
   }
   return trace;
+}
+
+/** What starts like JSON and is neither rows nor a document is damaged, not of an unknown format: says where. */
+async function refuseBrokenJson(sample: Sample, name: string, options: ReadOptions): Promise<void> {
+  if (sample.document !== undefined || objectRows(sample).length > 0 || !/^\s*[{[]/.test(sample.head)) return;
+  const first = sample.isFolder ? (sample.files[0] as string) : null;
+  await readJsonDocument(first === null ? sample.path : join(sample.path, first), {
+    ...options,
+    name: first === null ? name : join(name, first),
+  });
 }
 
 /** A pipe or a device: it can be read once only. */

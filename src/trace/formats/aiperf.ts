@@ -55,9 +55,16 @@ export const aiperf: TraceFormat = {
 
 type Row = Readonly<Record<string, unknown>>;
 
+/** Keys that Mooncake's rows do not have, with values of the right kind (an unrelated extra column tells nothing). */
 function hasOwnKeys(row: Row): boolean {
-  return ["session_id", "delay", "text_input", "messages", "message_mode", "tools", "extra"].some(
-    (key) => key in row,
+  const { session_id, delay, text_input, messages, extra } = row;
+  return (
+    typeof session_id === "string" ||
+    typeof session_id === "number" ||
+    typeof delay === "number" ||
+    typeof text_input === "string" ||
+    Array.isArray(messages) ||
+    (typeof extra === "object" && extra !== null && !Array.isArray(extra))
   );
 }
 
