@@ -72,7 +72,7 @@ export class Scraper {
 
   /** The first reading is taken before this resolves, so that nothing of the run is missed. */
   async start(): Promise<void> {
-    await this.sample();
+    await this.sample(false);
     this.#loop = this.#run();
   }
 
@@ -80,7 +80,7 @@ export class Scraper {
   async stop(): Promise<EngineSummary | null> {
     this.#stop.abort(new Error("stopped"));
     await this.#loop;
-    await this.sample();
+    await this.sample(false);
     if (this.#first === null && this.#gpu.n === 0) return null;
     const interval = intervalBetween(this.#first ?? EMPTY_READING, this.#last ?? EMPTY_READING);
     return {
@@ -114,8 +114,8 @@ export class Scraper {
     }
   }
 
-  /** One reading now. */
-  async sample(): Promise<void> {
+  /** One reading now. Before and after the run the server idles: such readings count for counters, not for gauges. */
+  async sample(gauges = true): Promise<void> {
     const { clock, t0, write } = this.#options;
     const ms = clock.now() - t0;
     const [engine, gpus] = await Promise.all([this.#engine(), this.#gpus()]);
@@ -128,9 +128,11 @@ export class Scraper {
       const since = this.#last === null ? null : intervalBetween(this.#last, engine);
       this.#first ??= engine;
       this.#last = engine;
-      this.#kv.add(engine.kv_usage);
-      this.#running.add(engine.running);
-      this.#waiting.add(engine.waiting);
+      if (gauges) {
+        this.#kv.add(engine.kv_usage);
+        this.#running.add(engine.running);
+        this.#waiting.add(engine.waiting);
+      }
       const { running, waiting, kv_usage, preemptions, cache_queries, cache_hits } = engine;
       row = {
         running,
@@ -145,7 +147,7 @@ export class Scraper {
         cache_hits,
       };
     }
-    for (const gpu of gpus ?? []) {
+    for (const gpu of gauges ? (gpus ?? []) : []) {
       this.#gpu.add(gpu.utilisation);
       this.#power.add(gpu.power_w);
     }

@@ -170,8 +170,11 @@ function whyWinner(
     : (next.metrics[metric].min as number) <= (winner.metrics[metric].max as number);
   const repeated = winner.metrics[metric].n > 1 && next.metrics[metric].n > 1;
   const unclear = repeated ? overlap : behind < CLOSE;
+  const equal =
+    ordered.filter((each) => Math.abs((each.metrics[metric].mean as number) / value - 1) < CLOSE).length - 2;
+  const others = equal > 0 ? ` (${equal} more within ${CLOSE * 100} %)` : "";
   const tail = unclear
-    ? `, but not clearly: ${next.cell.name} is ${(behind * 100).toFixed(1)} % behind${repeated ? ", within the range of the repeats" : ""}`
+    ? `, but not clearly: ${next.cell.name} is ${(behind * 100).toFixed(1)} % behind${repeated ? ", within the range of the repeats" : ""}${others}`
     : `; next is ${next.cell.name}, ${(behind * 100).toFixed(1)} % behind`;
   return `${best} of the ${ordered.length} configurations${withObjectives}${tail}.`;
 }

@@ -21,7 +21,7 @@ export interface RepriseConfig {
   /** Names of environment variables whose values were taken. */
   readonly references: readonly string[];
   /** `file:line:column` of an option or section. */
-  where(keys: readonly PropertyKey[]): string;
+  readonly where: (keys: readonly PropertyKey[]) => string;
 }
 
 const GROUPS = ["target", "workload", "objectives"] as const;

@@ -3,6 +3,7 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { UserError } from "../core/failure.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
+import { readManifest, writeManifest } from "../record/manifest-file.ts";
 import { writeRunJson } from "../record/run-folder.ts";
 import { analyzeFolder, summaryFlags } from "../run/analyze-run.ts";
 import { givenFromObject } from "../run/options/option.ts";
@@ -12,10 +13,10 @@ import type { RunEnvironment } from "../run/run-environment.ts";
 import { readNvidiaSmi } from "../server/gpu-metrics.ts";
 import type { HttpCall } from "../server/http-call.ts";
 import { simSettings } from "../server/launchers/sim.ts";
-import { Scraper } from "../server/scrape.ts";
+import { Scraper, type EngineSummary } from "../server/scrape.ts";
 import type { CellOutcome, CellTask, RunOnce } from "./run-sweep.ts";
 
-const SCRAPE_EVERY_MS = 1000;
+const SCRAPE_EVERY_MS = 500;
 
 /** Options of `replay` that a grid may vary without another server. */
 export const LOAD_OPTIONS: readonly string[] = Object.keys(replayOptions).filter(
@@ -59,7 +60,7 @@ export function replayCell(env: RunEnvironment, call: HttpCall): RunOnce {
     );
     await starting;
     const engine = await (scraper as Scraper | null)?.stop();
-    if (engine != null) writeRunJson(finished.folder, "engine.json", engine);
+    if (engine != null) await keepEngineFacts(finished.folder, engine);
     const analysis = await analyzeFolder(finished.folder, summaryFlags(given as JsonObject));
     writeRunJson(finished.folder, "summary.json", analysis.summary);
     if (finished.earlyStop !== null) {
@@ -67,6 +68,13 @@ export function replayCell(env: RunEnvironment, call: HttpCall): RunOnce {
     }
     return { folder: finished.folder, summary: analysis.summary, interrupted: finished.interrupted };
   };
+}
+
+/** The run's manifest ends with what the server said of the whole run: summaries and reports read it there. */
+async function keepEngineFacts(folder: string, engine: EngineSummary): Promise<void> {
+  const manifest = await readManifest(folder);
+  if (manifest.end === null) return;
+  writeManifest(folder, { ...manifest, end: { ...manifest.end, engine: { ...engine } } });
 }
 
 function givenOf(task: CellTask): ReplayGiven {
