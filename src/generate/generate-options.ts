@@ -1,5 +1,6 @@
 /** What `reprise generate` can be told: one schema for flags and files, and the table that makes flags of it. */
 import { z } from "zod";
+import { formatDuration } from "../core/duration.ts";
 import { UserError } from "../core/failure.ts";
 import { parseDistribution } from "./distribution.ts";
 
@@ -88,8 +89,8 @@ export interface GenerateFlag {
   readonly help: string;
 }
 
-/** In the order of the help. */
-export const GENERATE_FLAGS: readonly GenerateFlag[] = [
+/** In the order of the help; defaults come from the schema. */
+export const GENERATE_FLAGS: readonly GenerateFlag[] = withDefaults([
   { key: "numJobs", flag: "--num-jobs", value: "integer", help: "how many jobs" },
   { key: "minTurns", flag: "--min-turns", value: "integer", help: "fewest turns of a job" },
   { key: "maxTurns", flag: "--max-turns", value: "integer", help: "most turns of a job" },
@@ -226,7 +227,17 @@ export const GENERATE_FLAGS: readonly GenerateFlag[] = [
     value: "number",
     help: "first second of the CSV to use (default: its first busy window)",
   },
-];
+] satisfies readonly GenerateFlag[]);
+
+function withDefaults(flags: readonly GenerateFlag[]): GenerateFlag[] {
+  const defaults = generateOptionsSchema.parse({});
+  return flags.map((flag) => {
+    const value = defaults[flag.key];
+    if (value === null) return flag;
+    const shown = flag.value === "duration" ? formatDuration(value as number) : String(value);
+    return { ...flag, help: `${flag.help} (default: ${shown})` };
+  });
+}
 
 function flagOf(key: keyof GenerateOptions): string {
   return GENERATE_FLAGS.find((entry) => entry.key === key)?.flag ?? key;
@@ -235,7 +246,12 @@ function flagOf(key: keyof GenerateOptions): string {
 /** Checks options from outside; what is wrong is a {@link UserError} that names the flag. */
 export function parseGenerateOptions(raw: unknown): GenerateOptions {
   const result = generateOptionsSchema.safeParse(raw);
-  if (result.success) return result.data;
+  if (result.success) {
+    const { seed } = result.data;
+    return typeof seed === "string" && /^-?\d{1,15}$/.test(seed)
+      ? { ...result.data, seed: Number(seed) }
+      : result.data;
+  }
   const issue = result.error.issues[0];
   const key = issue?.path[0];
   const flag =

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { TraceRequest } from "../trace/trace-request.ts";
+import { traceLines } from "../trace/writer.ts";
 import { parseGenerateOptions } from "./generate-options.ts";
-import { generateTrace, toLines } from "./generate-trace.ts";
+import { generateTrace, type GeneratedTrace, toTrace } from "./generate-trace.ts";
+
+const toLines = (trace: GeneratedTrace): Iterable<string> => traceLines(toTrace(trace));
 
 async function make(raw: Record<string, unknown>): Promise<TraceRequest[]> {
   return [...(await generateTrace(parseGenerateOptions(raw))).requests()];
@@ -217,7 +220,12 @@ describe("any generated trace", () => {
       parseGenerateOptions({ numJobs: 2, budgetMs: 30_000, seed: 9, systemTokens: 100 }),
     );
     const [header, ...rows] = [...toLines(trace)].map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(header).toMatchObject({ reprise_trace: 1, seed: 9, parameters: { numJobs: 2, budgetMs: 30_000 } });
+    expect(header).toMatchObject({
+      reprise_trace: 1,
+      seed: 9,
+      provenance: { arrivals: "made up" },
+      parameters: { numJobs: 2, budgetMs: 30_000 },
+    });
     const ids = new Set(rows.map((row) => row["request_id"]));
     expect(ids.size).toBe(rows.length);
     for (const row of rows) {

@@ -3,6 +3,7 @@ import type { JsonObject } from "../core/json.ts";
 import { createRng, type Rng } from "../core/random.ts";
 import type { Ms } from "../core/units.ts";
 import { VERSION } from "../core/version.ts";
+import type { Provenance, Trace } from "../trace/trace.ts";
 import type { TraceRequest } from "../trace/trace-request.ts";
 import { resolveAgentModel, type AgentModel } from "./agent-model.ts";
 import { ArrivalHeap } from "./arrival-heap.ts";
@@ -46,6 +47,18 @@ export async function generateTrace(options: GenerateOptions): Promise<Generated
     requests: () => makeRequests(options, model, starts, rng),
   };
 }
+
+/** Nothing of it was recorded; text and sampling are not even made up yet. */
+const PROVENANCE: Provenance = {
+  arrivals: "made up",
+  order: "made up",
+  think_time: "made up",
+  prompt_text: "missing",
+  prompt_length: "made up",
+  prefix_sharing: "made up",
+  output_length: "made up",
+  sampling: "missing",
+};
 
 interface Start {
   readonly start_ms: Ms;
@@ -125,7 +138,7 @@ function toRequests(
       },
       max_tokens: turn.output_tokens,
       expected_output_tokens: turn.output_tokens,
-      temperature: 0,
+      temperature: null,
       params: null,
       budget_ms: turn.index === 0 ? options.budgetMs : null,
       agent: turn.agent,
@@ -146,44 +159,23 @@ function makeHeader(options: GenerateOptions): JsonObject {
     source: `reprise generate ${VERSION}`,
     licence: "CC0-1.0",
     units: { arrival_ms: "ms", think_ms: "ms", prompt_tokens: "tokens" },
-    recorded: [],
-    inferred: [],
-    made_up: ["arrivals", "order", "think_time", "prompt_length", "prefix_sharing", "output_length"],
+    provenance: { ...PROVENANCE },
     parameters: asked,
     seed: options.seed,
   };
 }
 
-/** A row of our own format (FORMATS, "Ours"); fields without a value are left out. */
-export function toRow(request: TraceRequest): JsonObject {
-  const { prompt } = request;
-  const row: Record<string, JsonObject[string]> = {
-    request_id: request.request_id,
-    job_id: request.job_id,
-    turn: request.turn ?? 0,
-    arrival_ms: request.arrival_ms ?? 0,
+/** The trace as readers give it, all requests at once: for the writer of our own format, or to inspect it unwritten. */
+export function toTrace(generated: GeneratedTrace): Trace {
+  const requests = [...generated.requests()];
+  return {
+    format: "reprise",
+    path: "generated",
+    header: generated.header,
+    requests,
+    rows: { read: requests.length, used: requests.length, skipped: {}, refused: 0 },
+    faults: [],
+    provenance: PROVENANCE,
+    notes: [],
   };
-  if (request.after !== null) row["after"] = request.after;
-  if (request.think_ms !== null) row["think_ms"] = request.think_ms;
-  if (request.tool !== null) row["tool"] = request.tool.map(({ name, ms }) => ({ name, ms }));
-  if (prompt.kind === "text") row["prompt"] = prompt.text;
-  if (prompt.kind === "length") {
-    row["prompt_tokens"] = prompt.tokens;
-    if (prompt.hash_ids !== null && prompt.block_tokens !== null) {
-      row["hash_ids"] = prompt.hash_ids;
-      row["block_tokens"] = prompt.block_tokens;
-    }
-  }
-  if (request.max_tokens !== null) row["max_tokens"] = request.max_tokens;
-  if (request.expected_output_tokens !== null) row["expected_output_tokens"] = request.expected_output_tokens;
-  if (request.temperature !== null) row["temperature"] = request.temperature;
-  if (request.budget_ms !== null) row["budget_ms"] = request.budget_ms;
-  if (request.agent !== null) row["agent"] = request.agent;
-  return row;
-}
-
-/** The lines of the trace's file, header first, without line ends. */
-export function* toLines(trace: GeneratedTrace): Generator<string> {
-  yield JSON.stringify(trace.header);
-  for (const request of trace.requests()) yield JSON.stringify(toRow(request));
 }

@@ -1,7 +1,7 @@
 /** `reprise generate` */
 import { UserError } from "../../core/failure.ts";
 import { GENERATE_FLAGS, parseGenerateOptions, type GenerateFlag } from "../../generate/generate-options.ts";
-import { generateTrace } from "../../generate/generate-trace.ts";
+import { generateTrace, toTrace } from "../../generate/generate-trace.ts";
 import {
   choice,
   duration,
@@ -13,8 +13,6 @@ import {
   type Kind,
   type OptionTable,
 } from "../../run/options/option.ts";
-import { newProvenance } from "../../trace/new-request.ts";
-import type { Trace } from "../../trace/trace.ts";
 import { traceLines } from "../../trace/writer.ts";
 import { inBatches, openOutput } from "../output-file.ts";
 import { verb } from "../verb.ts";
@@ -52,21 +50,11 @@ export const generate = verb({
       ),
     );
     for (const note of trace.notes) io.err(`note: ${note}\n`);
-    const requests = [...trace.requests()];
-    const whole: Trace = {
-      format: "reprise",
-      path: "generated",
-      header: trace.header,
-      requests,
-      rows: { read: requests.length, used: requests.length, skipped: {}, refused: 0 },
-      faults: [],
-      provenance: newProvenance({}),
-      notes: [],
-    };
+    const whole = toTrace(trace);
     const output = openOutput(given.out ?? null, io);
     for (const batch of inBatches(traceLines(whole))) await output.write(batch);
     await output.close();
-    if (given.out !== undefined) io.err(`${given.out}: ${requests.length} requests\n`);
+    if (given.out !== undefined) io.err(`${given.out}: ${whole.requests.length} requests\n`);
     return 0;
   },
 });
