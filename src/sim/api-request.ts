@@ -7,10 +7,11 @@
  */
 import { z } from "zod";
 import type { JsonObject, JsonValue } from "../core/json.ts";
-import { encodeMessages } from "./chat-template.ts";
+import { renderChat } from "./chat-template.ts";
 import type { ResolvedSim } from "./config.ts";
 import type { SimRequest } from "./engine.ts";
-import { digestPrompt } from "./prompt-digest.ts";
+import { digestPrompt, type PromptDigest } from "./prompt-digest.ts";
+import type { PromptDigester } from "./prompt-digester.ts";
 import { SIM_VOCABULARY, encode } from "./tokenizer.ts";
 
 export type Endpoint = "completions" | "chat";
@@ -81,9 +82,10 @@ export function parseApiRequest(
   endpoint: Endpoint,
   body: unknown,
   id: string,
-  sim: ResolvedSim,
+  engine: { readonly sim: ResolvedSim; readonly digester: PromptDigester },
   names: readonly string[],
 ): ApiRequest | Refusal {
+  const { sim, digester } = engine;
   const parsed = bodySchema.safeParse(body);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
@@ -102,9 +104,14 @@ export function parseApiRequest(
     return refuse("Stream options can only be defined when `stream=True`.", "stream_options");
   }
   const prompt = endpoint === "chat" ? chatPrompt(fields) : completionPrompt(fields);
-  if (!(prompt instanceof Int32Array)) return prompt;
+  if ("status" in prompt) return prompt;
+  const salt = fields.cache_salt ?? null;
+  const digest: PromptDigest =
+    "text" in prompt
+      ? digester.digest(prompt.text, prompt.specials, salt)
+      : digestPrompt(prompt, sim.config.block_size, salt);
 
-  const room = sim.max_model_len - prompt.length;
+  const room = sim.max_model_len - digest.tokens;
   const asked = (endpoint === "chat" ? fields.max_completion_tokens : null) ?? fields.max_tokens ?? null;
   if (asked !== null && asked < 1)
     return refuse(`max_tokens must be at least 1, got ${asked}.`, "max_tokens");
@@ -116,14 +123,14 @@ export function parseApiRequest(
   if (max_tokens > room) {
     return refuse(
       `This model's maximum context length is ${sim.max_model_len} tokens. However, you requested ` +
-        `${prompt.length + max_tokens} tokens (${prompt.length} in the prompt, ${max_tokens} for the output).`,
+        `${digest.tokens + max_tokens} tokens (${digest.tokens} in the prompt, ${max_tokens} for the output).`,
       "max_tokens",
     );
   }
   return {
     request: {
       id,
-      prompt: digestPrompt(prompt, sim.config.block_size, fields.cache_salt ?? null),
+      prompt: digest,
       max_tokens,
       min_tokens,
       ignore_eos: fields.ignore_eos ?? false,
@@ -131,14 +138,21 @@ export function parseApiRequest(
       seed: fields.seed ?? null,
     },
     model: fields.model ?? (names[0] as string),
-    prompt_ids: fields.return_token_ids === true ? prompt : null,
+    prompt_ids: fields.return_token_ids === true ? idsOf(prompt) : null,
     stream,
     include_usage: fields.stream_options?.include_usage ?? false,
     continuous_usage: fields.stream_options?.continuous_usage_stats ?? false,
   };
 }
 
-function chatPrompt(fields: z.output<typeof bodySchema>): Int32Array | Refusal {
+/** A prompt as text (a rendered chat has special characters), or as token ids. */
+type Prompt = { readonly text: string; readonly specials: boolean } | Int32Array;
+
+function idsOf(prompt: Prompt): Int32Array {
+  return "text" in prompt ? encode(prompt.text, prompt.specials) : prompt;
+}
+
+function chatPrompt(fields: z.output<typeof bodySchema>): Prompt | Refusal {
   const messages = fields.messages;
   if (!Array.isArray(messages) || messages.length === 0) {
     return refuse("messages must be a list with at least one message", "messages");
@@ -146,20 +160,23 @@ function chatPrompt(fields: z.output<typeof bodySchema>): Int32Array | Refusal {
   const bad = messages.findIndex((message) => message === null || typeof message !== "object");
   if (bad >= 0) return refuse(`messages[${bad}] must be an object`, "messages");
   try {
-    return encodeMessages(messages as JsonObject[], (fields.tools ?? null) as JsonValue[] | null);
+    const tools = (fields.tools ?? null) as JsonValue[] | null;
+    return { text: renderChat(messages as JsonObject[], tools), specials: true };
   } catch (error) {
     if (error instanceof TypeError) return refuse(error.message, "messages");
     throw error;
   }
 }
 
-function completionPrompt(fields: z.output<typeof bodySchema>): Int32Array | Refusal {
+function completionPrompt(fields: z.output<typeof bodySchema>): Prompt | Refusal {
   let prompt = fields.prompt;
   if (Array.isArray(prompt) && typeof prompt[0] !== "number") {
     if (prompt.length > 1) return refuse("the simulator takes one prompt a request", "prompt");
     prompt = prompt[0];
   }
-  const ids = typeof prompt === "string" ? encode(prompt) : tokenIds(prompt);
+  if (prompt === "") return refuse("The prompt cannot be empty", "prompt");
+  if (typeof prompt === "string") return { text: prompt, specials: false };
+  const ids = tokenIds(prompt);
   if (ids === null) return refuse("prompt must be a string or a list of token ids", "prompt");
   return ids.length === 0 ? refuse("The prompt cannot be empty", "prompt") : ids;
 }

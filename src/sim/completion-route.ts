@@ -33,7 +33,7 @@ export async function answerCompletion(
     return;
   }
   const id = `${endpoint === "chat" ? "chatcmpl" : "cmpl"}-${request_id}`;
-  const asked = parseApiRequest(endpoint, body, id, route.engine.sim, route.names);
+  const asked = parseApiRequest(endpoint, body, id, route.engine, route.names);
   if (isRefusal(asked)) {
     refuseWith(response, asked);
     return;

@@ -10,6 +10,7 @@ import { graphSize } from "./cudagraph.ts";
 import { EngineCounters } from "./engine-counters.ts";
 import { planAnswer, type AnswerOptions } from "./output-words.ts";
 import type { PromptDigest } from "./prompt-digest.ts";
+import { PromptDigester } from "./prompt-digester.ts";
 import { Scheduler, type CacheCounters, type StepPlan } from "./scheduler.ts";
 import { Sequence, type SequenceEnd, type TokenListener } from "./sequence.ts";
 import { stepTimer } from "./step-time.ts";
@@ -44,6 +45,8 @@ export interface SimHandle {
 export interface SimEngine {
   readonly sim: ResolvedSim;
   readonly counters: EngineCounters;
+  /** Turns prompt texts into what {@link SimRequest} takes. */
+  readonly digester: PromptDigester;
   /** Queues a request. It is scheduled in the next step, at this very instant if the engine is idle. */
   submit(request: SimRequest, onToken: TokenListener): SimHandle;
   stats(): SimStats;
@@ -59,6 +62,7 @@ const MAX_CATCH_UP_MS = 50;
 class Engine implements SimEngine {
   readonly sim: ResolvedSim;
   readonly counters = new EngineCounters();
+  readonly digester: PromptDigester;
   readonly #clock: Clock;
   readonly #seed: number | string;
   readonly #scheduler: Scheduler;
@@ -74,6 +78,7 @@ class Engine implements SimEngine {
     this.#seed = seed;
     this.#scheduler = new Scheduler(sim);
     this.#stepTime = stepTimer(sim);
+    this.digester = new PromptDigester(sim.config.block_size);
   }
 
   submit(request: SimRequest, onToken: TokenListener): SimHandle {

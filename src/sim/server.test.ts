@@ -190,8 +190,8 @@ describe("chat", () => {
     expect(json.choices[0]).toMatchObject({ message: { role: "assistant" }, finish_reason: "stop" });
     // The end-of-sequence token is counted, and has no text.
     expect(encode(json.choices[0].message.content).length).toBe(json.usage.completion_tokens - 1);
-    // "hi", " ther", "e"; 5 for the message, 3 for the answer's head.
-    expect(json.usage.prompt_tokens).toBe(11);
+    // "hi", " ther", "e"; 4 for the message of a user, 5 for the answer's head.
+    expect(json.usage.prompt_tokens).toBe(12);
   });
 });
 
@@ -274,8 +274,8 @@ describe("the paths beside", () => {
       prompt: "go on, 你",
     });
     const messages = [{ role: "user", content: "hi" }];
-    expect((await post(server, "/tokenize", { messages })).json.count).toBe(9);
-    expect((await post(server, "/tokenize", { messages, add_generation_prompt: false })).json.count).toBe(6);
+    expect((await post(server, "/tokenize", { messages })).json.count).toBe(10);
+    expect((await post(server, "/tokenize", { messages, add_generation_prompt: false })).json.count).toBe(5);
     expect((await post(server, "/tokenize", {})).status).toBe(400);
     expect((await post(server, "/tokenize", { model: "x", prompt: "a" })).status).toBe(404);
     expect((await post(server, "/detokenize", { tokens: ["a"] })).status).toBe(400);

@@ -9,7 +9,7 @@ import type { Clock } from "../core/clock.ts";
 import { UserError } from "../core/failure.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import { refuseModel, tokenIds } from "./api-request.ts";
-import { encodeMessages } from "./chat-template.ts";
+import { renderChat } from "./chat-template.ts";
 import { answerCompletion } from "./completion-route.ts";
 import type { ResolvedSim, SimConfigInput } from "./config.ts";
 import { createSimEngine, type SimEngine } from "./engine.ts";
@@ -208,7 +208,7 @@ class Server {
       try {
         const tools = Array.isArray(body.tools) ? (body.tools as readonly JsonValue[]) : null;
         const prompt = body.add_generation_prompt !== false;
-        tokens = encodeMessages(body.messages as readonly JsonObject[], tools, prompt);
+        tokens = encode(renderChat(body.messages as readonly JsonObject[], tools, prompt), true);
       } catch (error) {
         this.#bad(response, error instanceof TypeError ? error.message : "messages are malformed");
         return;

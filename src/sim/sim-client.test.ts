@@ -82,8 +82,8 @@ describe("the in-process client", () => {
       { role: "user", content: [{ type: "text", text: "hi" }] },
     ];
     const chat = await clock.runUntil(ask(request({ kind: "messages", messages, tools: null })));
-    // 2 + 1 tokens of content, 5 for each message, 3 for the answer's head.
-    expect(chat.prompt_tokens).toBe(3 + 10 + 3);
+    // 2 + 1 tokens of content; roles 2 + 1; 3 for each message; 5 for the answer's head.
+    expect(chat.prompt_tokens).toBe(3 + 3 + 6 + 5);
   });
 
   it("a live chat history hits the blocks of the answer before", async () => {

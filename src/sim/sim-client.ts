@@ -194,7 +194,7 @@ class SimClient implements Client {
     const prepared: Prepared = {
       request_id: request.request_id,
       body_bytes: 0,
-      asked: parseApiRequest(endpoint, body, request.request_id, sim, names),
+      asked: parseApiRequest(endpoint, body, request.request_id, this.#engine, names),
       keep_text: request.keep_text,
       keep_chunks: request.keep_chunks,
     };

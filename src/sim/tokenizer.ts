@@ -17,10 +17,15 @@ export const TOKEN_START = 2;
 export const TOKEN_END = 3;
 /** Stands for one patch of a picture. */
 export const TOKEN_IMAGE = 4;
+/** Between the role and the content of a message. */
+export const TOKEN_HEADER = 5;
+/** In a rendered chat, special token `id` is the noncharacter `SPECIAL_CHAR + id`; content never holds these. */
+export const SPECIAL_CHAR = 0xfdd0;
 const SPECIAL: Readonly<Record<number, string>> = {
   [TOKEN_START]: "<|im_start|>",
   [TOKEN_END]: "<|im_end|>",
   [TOKEN_IMAGE]: "<|image|>",
+  [TOKEN_HEADER]: "<|im_sep|>",
 };
 
 const PIECE_LETTERS = 4;
@@ -59,12 +64,17 @@ for (const [table, kind] of [
 }
 
 let scratch = new Int32Array(1 << 16);
+let scratch_starts = new Int32Array(1 << 16);
 
-/** Writes the ids of `text` to the scratch array; returns how many. */
-function scan(text: string): number {
+/** Writes ids of `text` and where each starts to the scratch arrays; returns how many. */
+function scan(text: string, specials: boolean): number {
   const length = text.length;
-  if (scratch.length < length) scratch = new Int32Array(Math.max(length, scratch.length * 2));
+  if (scratch.length < length) {
+    scratch = new Int32Array(Math.max(length, scratch.length * 2));
+    scratch_starts = new Int32Array(scratch.length);
+  }
   const out = scratch;
+  const starts = scratch_starts;
   let count = 0;
   let at = 0;
   while (at < length) {
@@ -76,7 +86,8 @@ function scan(text: string): number {
       const next = end < length ? text.charCodeAt(end) : 128;
       const kind = next < 128 ? (CLASS[next] as number) : 0;
       const joins = kind !== 0 && kind !== SPACE;
-      for (let run = joins ? end - at - 1 : end - at; run > 0; run -= 16) {
+      for (let run = joins ? end - at - 1 : end - at; run > 0; run -= 16, at += 16) {
+        starts[count] = at;
         out[count++] = SPACE_BASE + Math.min(run, 16) - 1;
       }
       at = end;
@@ -86,6 +97,7 @@ function scan(text: string): number {
     }
     const kind = c < 128 ? (CLASS[c] as number) : 0;
     const start = at;
+    starts[count] = start - spaced;
     if (kind === LOWER || kind === UPPER) {
       let value = (c | 32) - 97;
       let form = kind === LOWER ? 0 : 1;
@@ -123,22 +135,32 @@ function scan(text: string): number {
           : SPACE_BASE + rank * 16 + at - start - 1;
     } else {
       const point = text.codePointAt(at) as number;
-      out[count++] = CODE_POINT_BASE + (point >= 0xd800 && point <= 0xdfff ? 0xfffd : point);
+      if (specials && point >= SPECIAL_CHAR && point <= SPECIAL_CHAR + TOKEN_HEADER) {
+        out[count++] = point - SPECIAL_CHAR;
+      } else {
+        out[count++] = CODE_POINT_BASE + (point >= 0xd800 && point <= 0xdfff ? 0xfffd : point);
+      }
       at += point > 0xffff ? 2 : 1;
     }
   }
   return count;
 }
 
-/** Token ids of a text. */
-export function encode(text: string): Int32Array {
-  const count = scan(text);
+/** Token ids of a text; `specials`: of a rendered chat. */
+export function encode(text: string, specials = false): Int32Array {
+  const count = scan(text, specials);
   return scratch.slice(0, count);
+}
+
+/** The same without a copy, with the character each token starts at. Valid until the next call of this module. */
+export function encodeView(text: string, specials: boolean): { ids: Int32Array; starts: Int32Array } {
+  const count = scan(text, specials);
+  return { ids: scratch.subarray(0, count), starts: scratch_starts.subarray(0, count) };
 }
 
 /** How many tokens a text has. */
 export function countTokens(text: string): number {
-  return scan(text);
+  return scan(text, false);
 }
 
 /** The text of one id: a special token's name, "" for an id outside the vocabulary. */
