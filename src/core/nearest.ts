@@ -6,26 +6,44 @@ export function nearestHint(word: string, words: readonly string[]): string | un
   return near === null ? undefined : `did you mean ${near}?`;
 }
 
-/** The word with the smallest edit distance, if it is small enough to be a slip. */
+/** The word with the fewest slips (a letter more, less, other, or two swapped), if they are few; of equals the one that begins alike. */
 export function nearest(word: string, words: readonly string[]): string | null {
+  const wanted = word.toLowerCase();
   let best: string | null = null;
-  let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
+  let bestScore = Math.max(2, Math.floor(word.length / 3)) + 1;
   for (const candidate of words) {
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+    const known = candidate.toLowerCase();
+    const score = slips(wanted, known) - 0.01 * commonStart(wanted, known);
+    if (score < bestScore) [best, bestScore] = [candidate, score];
   }
   return best;
 }
 
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+function commonStart(a: string, b: string): number {
+  let n = 0;
+  while (n < a.length && n < b.length && a[n] === b[n]) n++;
+  return n;
+}
+
+/** Edit distance with swaps of neighbours (optimal string alignment). */
+function slips(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {
-    const next = [i];
+    const row = [i];
     for (let j = 1; j <= b.length; j++) {
-      const swap = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next[j] = Math.min(swap, (row[j] as number) + 1, (next[j - 1] as number) + 1);
+      const same = a[i - 1] === b[j - 1];
+      let cost = Math.min(
+        (last[j - 1] as number) + (same ? 0 : 1),
+        (last[j] as number) + 1,
+        (row[j - 1] as number) + 1,
+      );
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        cost = Math.min(cost, (beforeLast[j - 2] as number) + 1);
+      row[j] = cost;
     }
-    row = next;
+    beforeLast = last;
+    last = row;
   }
-  return row[b.length] as number;
+  return last[b.length] as number;
 }
