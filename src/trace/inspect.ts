@@ -185,6 +185,12 @@ function structureOf(jobs: readonly ResolvedJob[]): Structure {
   let [multi_turn_jobs, parallel_jobs, max_width, joins, forks] = [0, 0, 0, 0, 0];
   const depths: number[] = [];
   for (const { turns } of jobs) {
+    if (turns.every(({ parents }, at) => (at === 0 ? parents.length === 0 : isOnly(parents, at - 1)))) {
+      if (turns.length > 1) multi_turn_jobs++;
+      max_width = Math.max(max_width, 1);
+      depths.push(turns.length);
+      continue;
+    }
     const level = new Int32Array(turns.length);
     const children = new Int32Array(turns.length);
     const widths: number[] = [];
@@ -209,6 +215,10 @@ function structureOf(jobs: readonly ResolvedJob[]): Structure {
     depths.push(widths.length);
   }
   return { multi_turn_jobs, parallel_jobs, max_width, job_depth: describeSamples(depths), joins, forks };
+}
+
+function isOnly(parents: readonly number[], parent: number): boolean {
+  return parents.length === 1 && parents[0] === parent;
 }
 
 /** From here on an `arrival_ms` can only be a Unix time: 1973 in ms. */

@@ -174,6 +174,41 @@ describe("resolveJobs", () => {
     );
   });
 
+  it("rows in the order of the file resolve as the same rows in any other (the short way equals the long one)", () => {
+    const rows = fc.array(
+      fc.record({
+        gap: fc.nat({ max: 50 }),
+        wait: fc.nat({ max: 80 }),
+        job: fc.constantFrom("a", "b"),
+        end: fc.boolean(),
+      }),
+      { minLength: 1, maxLength: 12 },
+    );
+    fc.assert(
+      fc.property(
+        rows,
+        fc.boolean(),
+        fc.uniqueArray(fc.nat({ max: 10_000 }), { minLength: 12, maxLength: 12 }),
+        (told, turns, keys) => {
+          let now = 0;
+          const requests = told.map(({ gap, wait, job, end }, i) => {
+            now += gap + 1;
+            return row(
+              `r${i}`,
+              { job_id: job, turn: turns ? i : null, arrival_ms: now },
+              end ? now + wait : null,
+            );
+          });
+          const shuffled = requests
+            .map((request, i) => ({ request, key: keys[i] as number }))
+            .sort((a, b) => a.key - b.key)
+            .map(({ request }) => request);
+          expect(resolveJobs(shuffled)).toEqual(resolveJobs(requests));
+        },
+      ),
+    );
+  });
+
   it("is linear: a chain of 200 000 turns, and two levels of 5 000", () => {
     const chain = Array.from({ length: 200_000 }, (_, i) =>
       row(`c${i}`, { after: i === 0 ? [] : [`c${i - 1}`] }),

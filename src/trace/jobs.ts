@@ -5,6 +5,7 @@
 import { UserError } from "../core/failure.ts";
 import { plainText } from "../core/terminal-text.ts";
 import type { Ms } from "../core/units.ts";
+import { IdIndex } from "./id-index.ts";
 import { linkParents, type JobFault } from "./parents.ts";
 import type { TraceRequest } from "./trace-request.ts";
 
@@ -35,10 +36,9 @@ export interface ResolvedJob {
  * {@link UserError} that names the request.
  */
 export function resolveJobs(requests: readonly TraceRequest[]): ResolvedJob[] {
-  const seen = new Set<string>();
+  const ids = new IdIndex();
   for (const { request_id } of requests) {
-    if (seen.has(request_id)) throw new UserError(`request_id "${plainText(request_id)}" occurs twice`);
-    seen.add(request_id);
+    if (!ids.add(request_id)) throw new UserError(`request_id "${plainText(request_id)}" occurs twice`);
   }
   const jobs: { job: ResolvedJob; first: Ms }[] = [];
   for (const [job_id, members] of groupByJob(requests)) {
@@ -55,10 +55,17 @@ export function resolveJobs(requests: readonly TraceRequest[]): ResolvedJob[] {
 /** The requests of each job, in the order of the file. */
 export function groupByJob(requests: readonly TraceRequest[]): Map<string, TraceRequest[]> {
   const jobs = new Map<string, TraceRequest[]>();
+  // Rows of a job mostly stand together.
+  let job: string | null = null;
+  let members: TraceRequest[] = [];
   for (const request of requests) {
-    const members = jobs.get(request.job_id);
-    if (members === undefined) jobs.set(request.job_id, [request]);
-    else members.push(request);
+    if (request.job_id !== job) {
+      job = request.job_id;
+      const known = jobs.get(job);
+      members = known ?? [];
+      if (known === undefined) jobs.set(job, members);
+    }
+    members.push(request);
   }
   return jobs;
 }
@@ -74,6 +81,52 @@ export function findJobFaults(members: readonly TraceRequest[]): readonly JobFau
 const ZERO_BUDGET = "a budget must be more than 0 ms";
 
 function resolveJob(job_id: string, members: readonly TraceRequest[]): ResolvedJob {
+  return isChain(members) ? resolveChain(job_id, members) : resolveGraph(job_id, members);
+}
+
+/**
+ * Rows that stand in the file as they follow each other: no explicit parents, turns that rise (or all 0), arrivals that
+ * never fall. Nearly every job of a large trace is one, and needs none of the graph's tables.
+ */
+function isChain(members: readonly TraceRequest[]): boolean {
+  let turn = -1;
+  let rising = true;
+  let zero = true;
+  let arrival = -Infinity;
+  for (const request of members) {
+    if (request.after !== null) return false;
+    const own = request.turn ?? 0;
+    if (own <= turn) rising = false;
+    if (own !== 0) zero = false;
+    turn = own;
+    if (request.arrival_ms === null) continue;
+    if (request.arrival_ms < arrival) return false;
+    arrival = request.arrival_ms;
+  }
+  return rising || zero;
+}
+
+const ROOT: readonly number[] = [];
+/** `[0]`, `[1]`, ...: the parents of a chain's turns, shared by all chains. */
+const PREVIOUS: (readonly number[])[] = [];
+
+function resolveChain(job_id: string, members: readonly TraceRequest[]): ResolvedJob {
+  let budget_ms: Ms | null = null;
+  let end: Ms | null = null;
+  const turns: ResolvedTurn[] = [];
+  for (const request of members) {
+    if (request.budget_ms !== null) {
+      if (!(request.budget_ms > 0)) throw jobError(request, ZERO_BUDGET);
+      budget_ms ??= request.budget_ms;
+    }
+    const at = turns.length;
+    turns.push(resolveTurn(request, at === 0 ? ROOT : (PREVIOUS[at - 1] ??= [at - 1]), end));
+    end = request.recorded === null ? null : request.recorded.end_ms;
+  }
+  return { job_id, turns, budget_ms };
+}
+
+function resolveGraph(job_id: string, members: readonly TraceRequest[]): ResolvedJob {
   const { parents, order, faults } = linkParents(members);
   const fault = faults[0];
   if (fault !== undefined || order === null) {

@@ -47,7 +47,9 @@ export function optimalPrefixReuse(jobs: readonly Pick<ResolvedJob, "job_id" | "
   const shared = jobs.map(() => new Tally());
   const alone = jobs.map(() => new Tally());
 
-  for (const [request, job] of byArrival(jobs)) {
+  const known = jobs.some(({ turns }) => turns.some(({ request }) => hasContent(request)));
+  if (!known) for (const { turns } of jobs) unknown += turns.length;
+  for (const [request, job] of known ? byArrival(jobs) : []) {
     const prompt = symbols.of(request);
     if (prompt === null) {
       unknown++;
@@ -68,7 +70,7 @@ export function optimalPrefixReuse(jobs: readonly Pick<ResolvedJob, "job_id" | "
 
   // The same walk job by job: a node counts once its job has been there.
   const visited = new Int32Array(trie.size);
-  jobs.forEach((job, at) => {
+  (known ? jobs : []).forEach((job, at) => {
     const stamp = at + 1;
     for (const { request } of job.turns) {
       const prompt = symbols.of(request);
@@ -100,6 +102,10 @@ export function optimalPrefixReuse(jobs: readonly Pick<ResolvedJob, "job_id" | "
     estimated: kinds.has("text"),
     unknown_turns: unknown,
   };
+}
+
+function hasContent({ prompt }: TraceRequest): boolean {
+  return prompt.kind !== "length" || (prompt.hash_ids !== null && prompt.block_tokens !== null);
 }
 
 /** All requests with their job's position, by arrival; those without one stay behind the turn before them. */
