@@ -17,6 +17,7 @@ import { type PooledMetricId, REQUEST_METRIC_IDS, type RequestMetricId } from ".
 import { counts } from "./run/counts.ts";
 import { failures } from "./run/failures.ts";
 import { fidelity } from "./run/fidelity.ts";
+import { engineNumber } from "./run/engine-number.ts";
 import { type GoodputObjective, goodput } from "./run/goodput.ts";
 import { measured_window, windowClip } from "./run/measured_window.ts";
 import { prefix_cache } from "./run/prefix_cache.ts";
@@ -79,7 +80,7 @@ export async function analyzeRun(input: RunInput, options: SummaryOptions = {}):
   await forEachRow(input.records, (record) => builder.add(record));
   const requests = builder.finish();
   const calibration = input.calibration ?? null;
-  const split = splitEngineTime(requests, calibration);
+  const split = splitEngineTime(requests, calibration, engineNumber(manifest, "prefill_mean_ms"));
   const jobs = buildJobTable({
     table: requests,
     planned,

@@ -119,7 +119,7 @@ export interface EngineSplitFacts {
   readonly server: number;
   readonly estimated: number;
   readonly sources: readonly string[];
-  readonly estimated_from: "calibration" | "envelope" | null;
+  readonly estimated_from: "calibration" | "engine_counters" | "envelope" | null;
 }
 
 export interface SteadyState {

@@ -90,10 +90,11 @@ function causeBlock(summary: Summary, paint: Paint): string[] {
 /** Who tells engine waiting from prefill. */
 export function splitNote({ jobs }: Summary): string {
   const { basis, estimated_from, sources } = jobs.engine_split;
-  const estimate =
-    estimated_from === "calibration"
-      ? "an estimate from the calibration pass"
-      : "an estimate from the lower envelope of TTFT against uncached prompt length";
+  const estimate = {
+    calibration: "an estimate from the calibration pass",
+    engine_counters: "an estimate by prompt length, scaled to the engine's own mean prefill time",
+    envelope: "an estimate from the fastest first tokens by uncached prompt length (surer with --calibrate)",
+  }[estimated_from ?? "envelope"];
   const told = `told by the server${sources.length > 0 ? ` (${sources.map(plainText).join(", ")})` : ""}`;
   const by =
     basis === "server" ? told : basis === "estimate" ? estimate : `partly ${told}, partly ${estimate}`;

@@ -2,7 +2,8 @@
  * `ttft` split into `engine_queue` and `prefill`. Where the server tells its prefill time of a request, `prefill` =
  * min(that, ttft). Otherwise it is an estimate: the time that this many uncached prompt tokens take on the unloaded
  * server, read off the lower envelope of TTFT against uncached prompt length, of a calibration pass where there was one,
- * else of this run.
+ * else of this run; the latter scaled so that its mean is what the engine's own counters say of prefill over the run,
+ * where they were scraped. In a run that never idles the envelope alone takes some of the waiting for prefill.
  *
  * The envelope is the greatest function below all points that is convex and never falls: prefill costs a constant, a part
  * that grows with the length and, through attention, one that grows with its square.
@@ -18,17 +19,22 @@ export interface EngineSplit {
   prefill(row: number): Ms;
   /** Whether the server told it. */
   told(row: number): boolean;
-  readonly estimatedFrom: "calibration" | "envelope";
+  readonly estimatedFrom: "calibration" | "engine_counters" | "envelope";
 }
 
-export function splitEngineTime(table: RequestTable, calibration: Calibration | null): EngineSplit {
+/** `meanPrefill`: the engine's own mean prefill time over the run, from its counters; `null` where not scraped. */
+export function splitEngineTime(
+  table: RequestTable,
+  calibration: Calibration | null,
+  meanPrefill: Ms | null = null,
+): EngineSplit {
   const server = table.columns.server_prefill;
   const ttft = table.metrics.ttft;
   let envelope: ((tokens: Tokens) => Ms) | null = null;
   const calibrated = calibration !== null && calibration.prefills.length > 0;
   const estimate = (tokens: Tokens): Ms => {
     // Made when the first estimate is asked for: a server that tells all needs none.
-    envelope ??= lowerEnvelope(calibrated ? calibration.prefills : runPrefills(table));
+    envelope ??= calibrated ? lowerEnvelope(calibration.prefills) : runEnvelope(table, meanPrefill);
     return envelope(tokens);
   };
   return {
@@ -39,7 +45,7 @@ export function splitEngineTime(table: RequestTable, calibration: Calibration | 
       return Math.min(limit, estimate(uncachedTokens(table, row)));
     },
     told: (row) => !Number.isNaN(server[row] as number),
-    estimatedFrom: calibrated ? "calibration" : "envelope",
+    estimatedFrom: calibrated ? "calibration" : meanPrefill === null ? "envelope" : "engine_counters",
   };
 }
 
@@ -51,6 +57,26 @@ export function uncachedTokens(table: RequestTable, row: number): Tokens {
   if (Number.isNaN(prompt)) return 0;
   const cached = cached_tokens[row] as number;
   return Math.max(0, prompt - (Number.isNaN(cached) ? 0 : cached));
+}
+
+function runEnvelope(table: RequestTable, meanPrefill: Ms | null): (tokens: Tokens) => Ms {
+  const points = runPrefills(table);
+  const envelope = lowerEnvelope(points);
+  if (meanPrefill === null || points.length === 0) return envelope;
+  const estimates = points.map(({ tokens }) => envelope(tokens));
+  const mean = (factor: number): Ms =>
+    points.reduce((sum, { ttft_ms }, i) => sum + Math.min(ttft_ms, factor * (estimates[i] as Ms)), 0) /
+    points.length;
+  // The mean grows with the factor up to the mean ttft: halve the interval until it is met.
+  let low = 0;
+  let high = 1;
+  while (mean(high) < meanPrefill && high < 1e6) high *= 2;
+  for (let i = 0; i < 60; i++) {
+    const middle = (low + high) / 2;
+    if (mean(middle) < meanPrefill) low = middle;
+    else high = middle;
+  }
+  return (tokens) => high * envelope(tokens);
 }
 
 function runPrefills(table: RequestTable): PrefillPoint[] {

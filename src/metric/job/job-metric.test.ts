@@ -219,6 +219,28 @@ describe("the split of ttft", () => {
     expect(summary.jobs.engine_split).toMatchObject({ basis: "estimate", estimated_from: "envelope" });
   });
 
+  it("is scaled to the engine's own mean prefill time where its counters were scraped", async () => {
+    const at = (id: string, tokens: number, ttft: number): RequestRecord =>
+      record({
+        request_id: id,
+        sent_ms: 0,
+        first_token_ms: ttft,
+        last_token_ms: ttft,
+        end_ms: ttft,
+        prompt_tokens: tokens,
+      });
+    // Envelope 40, 80, 80: scaled by half it is 20, 40, 40, the mean of which is 100 ÷ 3.
+    const rows = [at("a", 100, 40), at("b", 200, 80), at("c", 200, 500)];
+    const end = { engine: { prefill_mean_ms: 100 / 3 } };
+    const { jobs, summary } = await analyse(rows, [], {}, { end });
+    const prefill = [0, 1, 2].map((job) => jobs.row(job).breakdown_ms?.prefill as number);
+    for (const [i, want] of [20, 40, 40].entries()) expect(prefill[i]).toBeCloseTo(want, 6);
+    expect(summary.jobs.engine_split).toMatchObject({ basis: "estimate", estimated_from: "engine_counters" });
+    // More than the ttfts hold: all of ttft is prefill.
+    const all = await analyse(rows, [], {}, { end: { engine: { prefill_mean_ms: 1e9 } } });
+    expect(all.summary.jobs.breakdown_ms.engine_queue).toBeCloseTo(0, 6);
+  });
+
   it("never takes more than the ttft, and mixes with what the server tells", async () => {
     const rows = [
       turn("a", [0, 0, 40, 50, 50], { ...server(100), job_id: "a" }),
@@ -330,7 +352,9 @@ describe("budgets", () => {
   });
 
   it("has no share without a budget", async () => {
-    const { summary } = await analyse([job("a", 0, 1)], [plannedJob("a", 1)]);
+    const bad = { ...failed(0, 5, "timeout"), job_id: "bad", request_id: "bad1" };
+    const { summary, jobs } = await analyse([job("a", 0, 1), bad], [plannedJob("a", 1)]);
+    expect([jobs.row(0).outcome, jobs.row(1).outcome]).toEqual([null, null]);
     expect(summary.jobs.counts.over_budget).toBeNull();
     expect(summary.jobs.budget_miss_rate).toBeNull();
     expect(summary.throughput.jobs_in_budget_per_hour).toBeNull();

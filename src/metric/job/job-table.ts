@@ -37,8 +37,8 @@ export class PlannedJobs {
 export interface JobRow {
   readonly job_id: string;
   readonly status: JobStatus;
-  readonly outcome: BudgetOutcome;
-  /** Whether the outcome stands on a budget. */
+  /** Against its budget; `null` where no budget judges it. */
+  readonly outcome: BudgetOutcome | null;
   readonly budget_ms: Ms | null;
   readonly budget_source: BudgetSource | null;
   readonly start_ms: Ms | null;
@@ -143,6 +143,12 @@ export function buildJobTable(input: JobTableInput): JobTable {
     }
   }
 
+  const anyBudget = Object.keys(budgetSources).length > 0;
+  // A failed job is over any budget, so the run's having one is enough; an unfinished one has its state anyway.
+  const isJudged = (job: number): boolean =>
+    JOB_STATUS[status[job] as number] === "ok"
+      ? !Number.isNaN(budget[job])
+      : JOB_STATUS[status[job] as number] === "unfinished" || anyBudget;
   const orNull = (value: number | undefined): number | null =>
     value === undefined || Number.isNaN(value) ? null : value;
   return {
@@ -165,7 +171,7 @@ export function buildJobTable(input: JobTableInput): JobTable {
       return {
         job_id: table.jobIds[job] as string,
         status: JOB_STATUS[status[job] as number] as JobStatus,
-        outcome: OUTCOMES[outcome[job] as number] as BudgetOutcome,
+        outcome: isJudged(job) ? (OUTCOMES[outcome[job] as number] as BudgetOutcome) : null,
         budget_ms: orNull(budget[job]),
         budget_source: SOURCES[source[job] as number] ?? null,
         start_ms: orNull(start[job]),

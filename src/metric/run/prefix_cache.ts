@@ -5,6 +5,7 @@
 import type { Manifest } from "../../record/manifest.ts";
 import { type Clip, inClip } from "../clip.ts";
 import { OK, type RequestTable } from "../request-table.ts";
+import { engineNumber } from "./engine-number.ts";
 import type { PrefixCache } from "../summary.ts";
 
 export function prefix_cache(table: RequestTable, clip: Clip, manifest: Manifest): PrefixCache {
@@ -22,7 +23,7 @@ export function prefix_cache(table: RequestTable, clip: Clip, manifest: Manifest
     n++;
   }
   const optimal = manifest.plan.optimal_hit_rate;
-  const counters = engineHitRate(manifest);
+  const counters = engineNumber(manifest, "hit_rate");
   const told = prompt > 0;
   const hitRate = told ? cached / prompt : counters;
   return {
@@ -32,12 +33,4 @@ export function prefix_cache(table: RequestTable, clip: Clip, manifest: Manifest
     shortfall: optimal === null || hitRate === null ? null : optimal - hitRate,
     n,
   };
-}
-
-/** `hit_rate` of the run's engine block: the interval difference of its counters, where the scrape found them. */
-function engineHitRate({ end }: Manifest): number | null {
-  const engine = end?.engine;
-  if (engine === null || typeof engine !== "object" || Array.isArray(engine)) return null;
-  const rate = (engine as Record<string, unknown>)["hit_rate"];
-  return typeof rate === "number" && Number.isFinite(rate) ? rate : null;
 }
