@@ -1,4 +1,5 @@
 /** The agents that jobs are made from: what a job consists of, how its prompts grow, how long its tools take. */
+import { UserError } from "../core/failure.ts";
 import { parseDistribution, type Distribution } from "./distribution.ts";
 import type { GenerateOptions } from "./generate-options.ts";
 import { PRESETS } from "./presets.ts";
@@ -44,6 +45,9 @@ export function resolveAgentModel(options: GenerateOptions): AgentModel {
   const given = (text: string | null, flag: string, otherwise: Distribution): Distribution =>
     text === null ? otherwise : parseDistribution(text, flag);
   const fanOut = options.fanOut === null ? base.fanOut : parseDistribution(options.fanOut, "--fan-out");
+  const keep = options.grow === null ? base.keep : options.grow ? "everything" : "brief";
+  if (options.compactAt !== null && keep === "brief")
+    throw new UserError("--compact-at has no effect on prompts that do not grow; add --grow");
   return {
     ...base,
     structure: base.structure === "chain" && fanOut !== null ? "planner" : base.structure,
@@ -54,7 +58,7 @@ export function resolveAgentModel(options: GenerateOptions): AgentModel {
     thinkMs: given(options.thinkMs, "--think-ms", base.thinkMs),
     toolMs: given(options.toolMs, "--tool-ms", base.toolMs),
     toolShare: options.toolShare ?? (options.toolMs !== null && base.toolShare === 0 ? 1 : base.toolShare),
-    keep: options.grow === null ? base.keep : options.grow ? "everything" : "brief",
+    keep,
     systemTokens: options.systemTokens ?? base.systemTokens,
     brief: given(options.briefTokens, "--brief-tokens", base.brief),
     jobSigma: options.jobSigma ?? base.jobSigma,

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { formatDuration } from "../core/duration.ts";
 import { UserError } from "../core/failure.ts";
 import { parseDistribution } from "./distribution.ts";
+import { findConflict } from "./flag-conflicts.ts";
 
 export const PRESET_NAMES = ["coder", "planner", "rewriter", "tree-of-thoughts"] as const;
 export type PresetName = (typeof PRESET_NAMES)[number];
@@ -73,8 +74,6 @@ export const generateOptionsSchema = z
           message: `${options[low]} is above ${flagOf(high)} ${options[high]}`,
         });
     }
-    if (options.servegenDataset !== null && options.servegen === null)
-      context.addIssue({ code: "custom", path: ["servegenDataset"], message: "goes with --servegen" });
   });
 
 export type GenerateOptions = z.infer<typeof generateOptionsSchema>;
@@ -247,6 +246,8 @@ function flagOf(key: keyof GenerateOptions): string {
 export function parseGenerateOptions(raw: unknown): GenerateOptions {
   const result = generateOptionsSchema.safeParse(raw);
   if (result.success) {
+    const conflict = findConflict(result.data, givenKeys(result.data));
+    if (conflict !== null) throw new UserError(`${flagOf(conflict.key)} ${conflict.why}`);
     const { seed } = result.data;
     return typeof seed === "string" && /^-?\d{1,15}$/.test(seed)
       ? { ...result.data, seed: Number(seed) }
@@ -257,4 +258,11 @@ export function parseGenerateOptions(raw: unknown): GenerateOptions {
   const flag =
     typeof key === "string" && key in generateOptionsSchema.shape ? flagOf(key as keyof GenerateOptions) : "";
   throw new UserError(`${flag === "" ? "generate" : flag}: ${issue?.message ?? "not understood"}`);
+}
+
+/** What was asked for beyond the defaults (a trace's own header, read again, holds all of them). */
+function givenKeys(options: GenerateOptions): ReadonlySet<keyof GenerateOptions> {
+  const defaults = generateOptionsSchema.parse({});
+  const keys = Object.keys(defaults) as (keyof GenerateOptions)[];
+  return new Set(keys.filter((key) => options[key] !== defaults[key]));
 }

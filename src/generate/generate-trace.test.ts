@@ -215,6 +215,12 @@ describe("any generated trace", () => {
     expect((await lines(1)).slice(1)).not.toEqual((await lines(2)).slice(1));
   });
 
+  it("can be made again from its own header", async () => {
+    const first = await generateTrace(parseGenerateOptions({ preset: "planner", numJobs: 3, seed: "x" }));
+    const again = await generateTrace(parseGenerateOptions(first.header["parameters"]));
+    expect([...toLines(again)]).toEqual([...toLines(first)]);
+  });
+
   it("is written as our own rows under a header that tells how it was made", async () => {
     const trace = await generateTrace(
       parseGenerateOptions({ numJobs: 2, budgetMs: 30_000, seed: 9, systemTokens: 100 }),
@@ -276,12 +282,23 @@ describe("any generated trace", () => {
 });
 
 describe("bad options", () => {
+  it("that are known only with the agent are refused, too", async () => {
+    await expect(make({ compactAt: 100 })).rejects.toThrow(/--compact-at has no effect/);
+    await expect(make({ compactAt: 100, preset: "rewriter" })).rejects.toThrow(/--compact-at has no effect/);
+  });
+
   it.each([
     [{ minTurns: 6 }, /--min-turns: 6 is above --max-turns 5/],
     [{ numJobs: 0 }, /--num-jobs: /],
     [{ turns: "sometimes" }, /--turns: .*"sometimes" is not a number/],
     [{ preset: "poet" }, /--preset: /],
-    [{ servegenDataset: "x" }, /--servegen-dataset: goes with --servegen/],
+    [{ servegenDataset: "x" }, /--servegen-dataset goes with --servegen/],
+    [{ preset: "coder", minTurns: 2 }, /--min-turns has no effect beside --preset or --turns/],
+    [{ promptTokens: "5", promptTokensMax: 9000 }, /--prompt-tokens-max has no effect/],
+    [{ burstSize: "3" }, /--burst-size goes with --arrivals bursts/],
+    [{ peakToTrough: 3 }, /--peak-to-trough goes with --arrivals daily/],
+    [{ servegen: "x.csv", spanMs: 5 }, /--span has no effect beside --servegen/],
+    [{ servegen: "x.csv", grow: true }, /--grow has no effect beside --servegen/],
     [{ numjobs: 5 }, /generate: .*numjobs/],
   ])("%j is refused by its flag", (raw, message) => {
     expect(() => parseGenerateOptions(raw)).toThrow(message);
