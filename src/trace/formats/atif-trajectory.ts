@@ -133,7 +133,8 @@ export class TrajectoryReader {
       throw new BadRow("an agent step with neither messages nor prompt tokens before it");
     const end = span?.end ?? time;
     const sent = span?.start ?? walk.sent;
-    const asked = sent ?? end;
+    // Between two answers lie the tools and the next request's own time: nobody knows where it was sent.
+    const asked = sent ?? (walk.waits.length === 0 ? end : null);
     const arrival =
       asked === null
         ? null

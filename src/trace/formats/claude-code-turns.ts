@@ -115,8 +115,9 @@ function readAgent(
     const inputs = before.filter((input) => input.answer === null);
     for (const input of inputs) held.add(input);
     const fresh = inputs.filter(({ at }) => at >= last);
-    const asked = latest(fresh.length > 0 ? fresh : inputs);
     const parent = before.findLast((earlier) => earlier.answer !== null)?.answer ?? turns.at(-1)?.answer;
+    // Nothing logged in between: the agent asked again at once.
+    const asked = fresh.length > 0 ? latest(fresh) : (parent?.end ?? null);
     const turn: Turn = {
       answer,
       id: answer.id,

@@ -228,7 +228,9 @@ class Session {
   #close(prompt: number, cached: number | null, output: number | null, time: Ms | null): void {
     const id = `${this.#job}/${this.requests.length}`;
     const end = this.#answered ?? time;
-    const asked = this.#sent ?? end;
+    // Nothing logged in between: the agent asked again at once. A log of counts alone tells only when they were reported.
+    const sent = this.#sent ?? (this.hasText ? (this.#last?.end ?? null) : null);
+    const asked = sent ?? end;
     const arrival = asked === null ? null : Math.max(asked, this.#last?.arrival ?? asked);
     const messages = this.#history.slice();
     this.requests.push(
@@ -238,13 +240,13 @@ class Session {
         turn: this.requests.length,
         arrival_ms: arrival,
         after: this.#last === null ? [] : [this.#last.id],
-        think_ms: this.#last === null || this.#sent === null ? null : gapAfter(arrival, [this.#last.end]),
+        think_ms: this.#last === null || sent === null ? null : gapAfter(sent, [this.#last.end]),
         tool: this.#tools.length > 0 ? this.#tools : null,
         prompt: messages.some(({ role }) => role !== "system")
           ? { kind: "messages", messages, tools: null }
           : lengthPrompt(prompt),
         recorded: newRecorded({
-          sent_ms: this.#sent,
+          sent_ms: sent,
           end_ms: end,
           prompt_tokens: prompt,
           output_tokens: output,

@@ -255,7 +255,9 @@ class EventReader {
     for (const draft of usable) {
       const at = requests.length;
       if (this.isCut) held = extended(held, draft.usage?.prompt ?? 0, `${this.#job} ${at}`);
-      const asked = draft.sent ?? draft.end;
+      // Nothing logged in between: the agent asked again at once.
+      const sent: Ms | null = draft.sent ?? last?.end ?? null;
+      const asked = sent ?? draft.end;
       const arrival: Ms | null = asked === null ? null : Math.max(asked, last?.arrival ?? asked);
       const id = `${this.#job}/${at}`;
       requests.push(
@@ -265,13 +267,13 @@ class EventReader {
           turn: at,
           arrival_ms: arrival,
           after: last === null ? [] : [last.id],
-          think_ms: last === null ? null : gapAfter(draft.sent, [last.end]),
+          think_ms: last === null ? null : gapAfter(sent, [last.end]),
           tool: draft.tools.length > 0 ? draft.tools : null,
           prompt: this.isCut
             ? namer.prompt(held)
             : { kind: "messages", messages: draft.messages, tools: this.#definitions },
           recorded: newRecorded({
-            sent_ms: draft.sent,
+            sent_ms: sent,
             end_ms: draft.end,
             prompt_tokens: draft.usage?.prompt ?? null,
             output_tokens: draft.usage?.output ?? null,

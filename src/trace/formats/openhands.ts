@@ -166,7 +166,9 @@ class EventReader {
     if (messages.length === 0 && usage.prompt_tokens === null)
       throw new BadRow("an answer with neither messages nor prompt tokens before it");
     const id = `${this.#job}/${this.requests.length}`;
-    const asked = this.#sent ?? time;
+    // Nothing logged in between: the agent asked again at once.
+    const sent = this.#sent ?? this.#last?.end ?? null;
+    const asked = sent ?? time;
     const arrival = asked === null ? null : Math.max(asked, this.#last?.arrival ?? asked);
     this.requests.push(
       newRequest({
@@ -175,13 +177,13 @@ class EventReader {
         turn: this.requests.length,
         arrival_ms: arrival,
         after: this.#last === null ? [] : [this.#last.id],
-        think_ms: this.#last === null ? null : gapAfter(this.#sent, [this.#last.end]),
+        think_ms: this.#last === null ? null : gapAfter(sent, [this.#last.end]),
         tool: this.#ran.length > 0 ? this.#ran : null,
         prompt:
           messages.length > 0
             ? { kind: "messages", messages, tools: this.#tools }
             : lengthPrompt(usage.prompt_tokens ?? 0),
-        recorded: newRecorded({ sent_ms: this.#sent, end_ms: time, ...usage }),
+        recorded: newRecorded({ sent_ms: sent, end_ms: time, ...usage }),
         response_text: answerText(answer),
         metadata: model === "" ? null : { model },
       }),

@@ -33,6 +33,14 @@ export class SharedValues {
   readonly #prompts = new Map<number, TracePrompt>();
   readonly #outputs = new Map<number, Recorded>();
 
+  #job = "";
+
+  /** The same id, as the very string of the row before where that has it too. */
+  job(job_id: string): string {
+    if (job_id !== this.#job) this.#job = job_id;
+    return this.#job;
+  }
+
   prompt(tokens: number): TracePrompt {
     let prompt = this.#prompts.get(tokens);
     if (prompt === undefined) {
@@ -73,7 +81,7 @@ export function parseRequestRow(row: JsonObject, shared: SharedValues): TraceReq
   if (budget_ms === 0) throw wrong("budget_ms", 0, "more than 0");
   return {
     request_id: id(row["request_id"], "request_id"),
-    job_id: id(row["job_id"], "job_id"),
+    job_id: shared.job(id(row["job_id"], "job_id")),
     turn: integer(row["turn"], "turn", 0),
     arrival_ms,
     after,
