@@ -23,7 +23,7 @@ export function inspectionText(seen: Inspection): string {
   lines.push("");
   row(
     "",
-    `${"n".padStart(8)}${"mean".padStart(11)}${"p50".padStart(11)}${"p90".padStart(11)}${"p99".padStart(11)}${"max".padStart(11)}`,
+    `${"n".padStart(8)}${"mean".padStart(14)}${"p50".padStart(14)}${"p90".padStart(14)}${"p99".padStart(14)}${"max".padStart(14)}`,
   );
   distribution("turns a job", seen.job_turns, number1);
   distribution("prompt length", seen.prompt_length, number1);
@@ -84,7 +84,7 @@ export function inspectionText(seen: Inspection): string {
   ): void {
     if (n === 0) return;
     const cell = (value: number | null | undefined): string =>
-      (value == null ? "n/a" : show(value)).padStart(11);
+      (value == null ? "n/a" : show(value)).padStart(14);
     row(
       label,
       `${number(n).padStart(8)}${cell(mean)}${cell(rest.p50)}${cell(rest.p90)}${cell(rest.p99)}${cell(max)}`,

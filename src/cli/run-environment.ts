@@ -64,8 +64,7 @@ function planLines({ trace }: TraceWorkload, plan: Plan): string[] {
   const { skipped, refused } = trace.rows;
   const left = Object.entries(skipped).map(([kind, count]) => `${count} ${kind} rows skipped`);
   if (refused > 0) left.push(`${refused} bad rows skipped`);
-  const span =
-    plan.span_ms === null ? "" : `, ${formatDuration(plan.span_ms)} from the first to the last planned send`;
+  const span = spanText(plan);
   return [
     `trace: ${plainText(trace.path)} (${trace.format}): ${count(plan.jobs.length, "job")}, ${count(plan.requests.length, "request")}${span}`,
     ...left.map((text) => `  ${plainText(text)}`),
@@ -77,6 +76,13 @@ function planLines({ trace }: TraceWorkload, plan: Plan): string[] {
       ),
     ...[...trace.notes, ...plan.notes].map((note) => `  ${plainText(note)}`),
   ];
+}
+
+/** The span is shown before anything is sent: a wrong unit is seen here. */
+function spanText({ pacing, span_ms }: Plan): string {
+  if (span_ms === null) return "";
+  const what = pacing === "jobs" ? "the first to the last job start" : "the first to the last send";
+  return `, ${formatDuration(span_ms)} from ${what}`;
 }
 
 function count(n: number, noun: string): string {

@@ -24,7 +24,7 @@ export const replay = verb({
     "reprise replay agents.jsonl --backend sim --sim max_num_seqs=16 --virtual-time",
   ],
   async run(flags, words, io) {
-    const given: ReplayGiven = await withConfigFile(replayOptions, flags);
+    const given: ReplayGiven = await withConfigFile(replayOptions, flags, io.env);
     const tracePath = traceOf(given, words);
     // Objectives that cannot be understood are refused before anything is sent.
     parseSummaryOptions(summaryFlags(given as JsonObject));
