@@ -1,6 +1,7 @@
 /** SWE-agent trajectories and tau-bench results: conversations without times. */
 import { describe, expect, it } from "vitest";
 import { linksOf, readWritten, rowsAddUp } from "../../../test/trace/written-trace.ts";
+import { scalarText } from "../openai-messages.ts";
 import type { Trace } from "../trace.ts";
 import { sweAgent } from "./swe-agent.ts";
 import { tauBench } from "./tau-bench.ts";
@@ -8,7 +9,7 @@ import { tauBench } from "./tau-bench.ts";
 const said = (trace: Trace, at: number): unknown => {
   const prompt = trace.requests[at]?.prompt;
   return prompt?.kind === "messages"
-    ? prompt.messages.map(({ role, content }) => `${String(role)}: ${String(content)}`)
+    ? prompt.messages.map(({ role, content }) => `${scalarText(role)}: ${scalarText(content)}`)
     : null;
 };
 
@@ -117,7 +118,7 @@ describe("tau-bench", () => {
     expect(said(trace, 2)).toEqual([
       "system: policy",
       "user: hi",
-      "assistant: null",
+      "assistant: ",
       "tool: r",
       "assistant: one",
     ]);
