@@ -70,13 +70,13 @@ export class Preparation {
     if (this.#closed || this.#state[index] !== NONE) return;
     this.#guess[index] = guess ? 1 : 0;
     this.#queue.push(index, due);
-    if (this.#t0 !== null) this.#wake(this.#t0 + due - this.#env.lookahead.ms);
+    if (this.#t0 !== null) this.#wake(this.#wakeAt(due));
   }
 
   /** Prepares what is due within the first lookahead. Resolves when it is ready. */
   async first(yieldNow: () => Promise<void>): Promise<void> {
     let begun = this.#env.clock.now();
-    while (this.#step(0) === "more") {
+    while (this.#step(-Infinity) === "more") {
       if (this.#env.clock.now() - begun < 10 * PORTION_MS) continue;
       await yieldNow();
       if (this.#closed) return;
@@ -132,14 +132,14 @@ export class Preparation {
         this.#wake(now + untilSend);
         return;
       }
-      const step = this.#step(now - this.#t0);
+      const step = this.#step(now);
       if (step === "later") this.#wakeForQueue();
       if (step !== "more") return;
     }
     this.#wake(clock.now());
   }
 
-  /** One request; `now` in ms from t0. `full`: out of room, woken again when some is freed. */
+  /** One request, at the instant `now` of the clock (before the start: −Infinity). `full`: out of room, woken again when some is freed. */
   #step(now: Ms): "more" | "later" | "full" {
     const index = this.#queue.peek();
     if (index === -1) return "later";
@@ -147,7 +147,10 @@ export class Preparation {
       this.#queue.pop();
       return "more";
     }
-    if (this.#queue.nextDue() - now > this.#env.lookahead.ms) return "later";
+    // The same sum as for the timer: a rounding error between the two would wake it over and over.
+    const due = this.#queue.nextDue();
+    const early = this.#t0 === null ? due > this.#env.lookahead.ms : this.#wakeAt(due) > now;
+    if (early) return "later";
     const guess = this.#guess[index] === 1;
     if (!this.#hasRoom(guess ? GUESS_SHARE : 1)) {
       // A guess is asked for again when its time is known.
@@ -218,10 +221,14 @@ export class Preparation {
     this.#wakeForQueue();
   }
 
+  #wakeAt(due: Ms): Ms {
+    return (this.#t0 as Ms) + due - this.#env.lookahead.ms;
+  }
+
   #wakeForQueue(): void {
     if (this.#t0 === null || this.#closed) return;
     const due = this.#queue.nextDue();
-    if (due !== Infinity) this.#wake(this.#t0 + due - this.#env.lookahead.ms);
+    if (due !== Infinity) this.#wake(this.#wakeAt(due));
   }
 
   #wake(at: Ms): void {

@@ -1,6 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { load } from "../../test/support/load-requests.ts";
 import { runPlan } from "../../test/support/run-plan.ts";
+import { VirtualClock } from "../core/virtual-clock.ts";
+import { planLoad } from "../plan/plan-load.ts";
 import type { Plan, PlannedRequest, Release } from "../plan/plan.ts";
 import { ReleaseQueue } from "./release-queue.ts";
 
@@ -180,6 +183,29 @@ describe("release order", () => {
         },
       ),
       { numRuns: 300 },
+    );
+  });
+
+  it("any times, with all their digits: sent once each, on time, and the run ends", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 1, maxLength: 50 }),
+        fc.double({ min: 0, max: 1e9, noNaN: true }),
+        async (times, start) => {
+          const p = planLoad(
+            load(times.length, (i) => times[i] as number),
+            { arrivals: "given" },
+          );
+          const { records, result } = await runPlan(p, 12.345, { clock: new VirtualClock(start) });
+          expect(records).toHaveLength(times.length);
+          for (const r of records) {
+            // Doubles near 1e9 are 1e-7 apart.
+            expect(Math.abs((r.sent_ms as number) - (r.intended_ms as number))).toBeLessThan(1e-6);
+          }
+          expect(result.not_sent).toBe(0);
+        },
+      ),
+      { numRuns: 200 },
     );
   });
 
