@@ -95,6 +95,13 @@ export class ResponseObserver implements EventSink {
     }
   }
 
+  /** The connection broke. Returns whether the end event had come all the same, without the blank line after it. */
+  endEventPending(at: Ms): boolean {
+    this.#at = at;
+    if (!this.#over) this.#splitter?.end();
+    return this.#over && this.#failure === null;
+  }
+
   /** What was observed, with its failure: the one given, else the one found in the body. */
   result(at: Ms, failure: Failure | null): Observation {
     const seen = this.#observation;

@@ -21,7 +21,9 @@ export class TimeoutQueue {
     this.#limit = limit;
   }
 
+  /** An endless limit takes no timer. */
   add(item: Expiring, now: Ms): void {
+    if (this.#limit === Infinity) return;
     this.#deadlines.set(item, now + this.#limit);
     if (this.#timer === null) this.#arm(now + this.#limit);
   }

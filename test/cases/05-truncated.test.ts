@@ -38,6 +38,10 @@ describe("case 5: stops early but looks clean", () => {
     ["finish without [DONE], close-delimited", response([two + FIN("stop")], "close")],
     ["finish without [DONE], Content-Length", response([two + FIN("stop")], "length")],
     ["[DONE] without newline", response([two + "data: [DONE]"])],
+    [
+      "[DONE] without newline, no last chunk",
+      Buffer.concat([Buffer.from(head("chunked")), chunk(`${two}data: [DONE]`)]),
+    ],
     ["[DONE] with one newline, close-delimited", response([two + "data: [DONE]\n"], "close")],
     ["[DONE] and no last chunk", Buffer.concat([Buffer.from(head("chunked")), chunk(two + DONE)])],
   ])("control: %s -> ok", async (_name, bytes) => {

@@ -52,11 +52,18 @@ describe("case 12: no token at all", () => {
 
   it.each([
     ["HTML", "<html>hello</html>", "text/html"],
+    ["a foreign object", '{"hello":1}', "application/json"],
+    ["no choices", '{"choices":[],"usage":{"completion_tokens":0}}', "application/json"],
     ["broken JSON", '{"choices":[', "application/json"],
     ["another JSON array", "[1,2]", "application/json"],
   ])("%s is no answer", async (_name, body, type) => {
     const seen = await observeSteps([{ at: 5, bytes: response([body], "length", { type }) }]);
     expect(seen.failure?.code).toBe("bad_payload");
+  });
+
+  it("a foreign object that says why is an error", async () => {
+    const seen = await observeSteps([{ at: 5, bytes: response(['{"detail":"Not Found"}'], "length") }]);
+    expect(seen.failure).toMatchObject({ code: "server_error", message: "Not Found" });
   });
 
   it("an event that is no JSON is named", async () => {

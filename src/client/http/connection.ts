@@ -64,6 +64,8 @@ export class Connection implements ResponseSink, Exchange {
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: 60_000,
+      // Node gives up on one address of several after 250 ms, which a busy loop alone can use up.
+      autoSelectFamilyAttemptTimeout: 2500,
       onread: {
         buffer: READ_BUFFER,
         callback: (length: number, bytes: Uint8Array): boolean => {

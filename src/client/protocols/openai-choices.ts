@@ -16,9 +16,13 @@ export abstract class ChoicesReader extends JsonReader {
   /** Whether another choice (`n` > 1) carries payload; `null` = not of this protocol. */
   protected abstract hasPayload(choice: Fields): boolean | null;
 
-  protected override take(object: Fields, delta: Delta): boolean {
+  protected override take(object: Fields, delta: Delta, streamed: boolean): boolean {
     const choices = object["choices"];
     const hasUsage = asFields(object["usage"]) !== null;
+    if (!streamed && (!Array.isArray(choices) || choices.length === 0)) {
+      delta.error = bareError(object);
+      return delta.error !== null;
+    }
     if (choices === undefined || choices === null) {
       if (!hasUsage && object["timings"] === undefined) {
         delta.error = bareError(object);

@@ -84,17 +84,29 @@ describe("SseSplitter", () => {
     );
   });
 
+  it("hands on [DONE] at once, without its line end", () => {
+    const events: string[] = [];
+    const splitter = new SseSplitter({
+      event: (_name, bytes, start, end) => events.push(bytes.toString("utf8", start, end)),
+    });
+    for (const byte of Buffer.from("data: a\n\ndata: [DONE]")) splitter.push(Buffer.from([byte]), 0, 1);
+    expect(events).toEqual(["a", "[DONE]"]);
+    splitter.push(Buffer.from("\n\n"), 0, 2);
+    splitter.end();
+    expect(events).toEqual(["a", "[DONE]"]);
+  });
+
   it("hands on what is pending when the body ends", () => {
     const events: [string, boolean][] = [];
     const splitter = new SseSplitter({
       event: (_name, bytes, start, end, whole) => events.push([bytes.toString("utf8", start, end), whole]),
     });
-    const bytes = Buffer.from("data: a\n\ndata: b\ndata: [DONE]");
+    const bytes = Buffer.from("data: a\n\ndata: b\ndata: [DONE");
     splitter.push(bytes, 0, bytes.length);
     splitter.end();
     expect(events).toEqual([
       ["a", true],
-      ["b\n[DONE]", false],
+      ["b\n[DONE", false],
     ]);
   });
 });

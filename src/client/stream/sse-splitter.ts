@@ -11,6 +11,7 @@ const LF = 10;
 const CR = 13;
 const SPACE = 32;
 const COLON = 58;
+const END_MARKS = ["data: [DONE]", "data:[DONE]"];
 const BOM = [0xef, 0xbb, 0xbf];
 
 export class SseSplitter implements EventSplitter {
@@ -65,6 +66,17 @@ export class SseSplitter implements EventSplitter {
     }
     // The buffer is reused for the next read.
     if (this.#start >= 0) this.#copyData(bytes);
+    this.#endMark();
+  }
+
+  /** `[DONE]` needs no line end: nothing else begins like it, and a server may leave the newline out and the socket open. */
+  #endMark(): void {
+    const { length, bytes } = this.#line;
+    if ((length !== 11 && length !== 12) || this.#copied) return;
+    if (!END_MARKS.includes(bytes.toString("latin1", 0, length))) return;
+    this.#takeLine(bytes, 0, length, true);
+    this.#line.clear();
+    this.#dispatch(bytes, true);
   }
 
   end(): void {
