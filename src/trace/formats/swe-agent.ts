@@ -18,7 +18,8 @@ export const sweAgent: TraceFormat = {
   marks: ["trajectory", "history"],
   detect(sample) {
     const { document } = sample;
-    if (!isObject(document) || !Array.isArray(document["trajectory"])) return 0;
+    if (!isObject(document)) return 0;
+    if (!Array.isArray(document["trajectory"])) return isHistory(document["history"]) ? 0.7 : 0;
     const first: unknown = document["trajectory"][0];
     return isObject(first) && "observation" in first && ("response" in first || "action" in first) ? 1 : 0;
   },
@@ -53,6 +54,12 @@ export const sweAgent: TraceFormat = {
     };
   },
 };
+
+function isHistory(history: unknown): boolean {
+  return (
+    Array.isArray(history) && history.some((entry) => isObject(entry) && "role" in entry && "agent" in entry)
+  );
+}
 
 function jobName(document: JsonObject, file: string): string {
   const config = replayConfig(document);
@@ -99,12 +106,16 @@ function readSteps(
   account: RowAccount,
   notes: string[],
 ): TraceRequest[] {
-  const steps = arrayAt(document["trajectory"], "trajectory");
   const history = Array.isArray(document["history"]) ? document["history"].filter(isObject) : [];
   // Demonstrations are shown to the model, not made by it.
   const answers = history.flatMap((entry, at) =>
     entry["role"] === "assistant" && entry["is_demo"] !== true ? [at] : [],
   );
+  // A demonstration may be a history alone.
+  const steps =
+    document["trajectory"] === undefined && answers.length > 0
+      ? answers.map((at) => ({ response: history[at]?.["content"], action: history[at]?.["action"] }))
+      : arrayAt(document["trajectory"], "trajectory");
   const fits = answers.length === steps.length;
   const told = history.map((entry) => toOpenAiMessages(entry));
   const rebuilt: JsonObject[] = fits ? [] : told.slice(0, answers[0] ?? told.length).flat();
