@@ -80,13 +80,6 @@ export class Admission {
     return due;
   }
 
-  /** Requests whose time has come and that wait for a slot. */
-  get waiting(): number {
-    let gated = 0;
-    for (const requests of this.#gated.values()) gated += requests.length;
-    return this.#ready.size + gated;
-  }
-
   /** A request's intended time has become known. */
   release(index: number, intended: Ms): void {
     this.intended[index] = intended;

@@ -66,8 +66,17 @@ function auto(
       return chosen("jobs", "the trace has no arrival times, the rate gives them");
     return chosen("closed", "the trace has no arrival times");
   }
-  if (tellsThinkTimes(jobs))
-    return chosen("jobs", "jobs have several turns and the trace tells the time between them");
+  if (tellsThinkTimes(jobs)) {
+    const told = jobs.some((job) =>
+      job.turns.some((turn) => turn.parents.length > 0 && turn.think_ms !== null),
+    );
+    return chosen(
+      "jobs",
+      told
+        ? "jobs have several turns and the trace tells the time between them"
+        : "jobs have several turns that name their parents",
+    );
+  }
   if (timed < turns)
     return chosen("jobs", `${turns - timed} of ${turns} requests have no arrival time of their own`);
   return chosen(

@@ -161,7 +161,8 @@ describe("time", () => {
     const p = plan(quantised, { pacing: "recorded", spread: true });
     expect(offsets(p)).toEqual([0, 1000, 2000, 3000, 9000, 10500]);
     expect(p.notes).toContainEqual(expect.stringContaining("spread evenly over 3 s"));
-    expect(plan(quantised, { pacing: "recorded" }).notes).toContainEqual(expect.stringContaining("--spread"));
+    const many = singles(...Array.from({ length: 24 }, (_, i) => Math.floor(i / 4) * 3000));
+    expect(plan(many, { pacing: "recorded" }).notes).toContainEqual(expect.stringContaining("--spread"));
     expect(plan(singles(0, 700, 900), { pacing: "recorded" }).notes).not.toContainEqual(
       expect.stringContaining("--spread"),
     );

@@ -5,6 +5,8 @@ import { mapOffsets, type Transformed, type Workload } from "../workload.ts";
 /** Quantised = the instants are at least this far apart and hold this many arrivals each on average. */
 const COARSE_MS = 1000;
 const CROWDED = 2;
+/** Fewer arrivals than this say nothing. */
+const SAMPLE = 20;
 
 /**
  * `--spread`: arrivals that were rounded to a coarse step (the Mooncake conversation trace: 3 s) are spread evenly over
@@ -32,7 +34,13 @@ export function spreadArrivals(jobs: Workload): Transformed {
 /** A hint for traces whose arrivals are quantised and are replayed as they are. */
 export function quantisationNote(jobs: Workload): string | null {
   const grid = findGrid(jobs);
-  if (grid === null || grid.step < COARSE_MS || grid.arrivals < CROWDED * grid.counts.size) return null;
+  if (
+    grid === null ||
+    grid.arrivals < SAMPLE ||
+    grid.step < COARSE_MS ||
+    grid.arrivals < CROWDED * grid.counts.size
+  )
+    return null;
   const each = (grid.arrivals / grid.counts.size).toFixed(1);
   return `arrivals are quantised to ${formatDuration(grid.step)} (bursts of ${each} on average); --spread spreads them over the step`;
 }
