@@ -45,10 +45,9 @@ async function replayLevels(): Promise<{ summaries: Summary[]; prompts: string[]
     const folders: string[] = [];
     for (let level = 1; level <= LEVELS; level++) {
       const out = join(folder, `run-${level}`);
-      const result = await runCommand(replay, [
-        ...[trace, "--base-url", server.url, "--model", "m", "--backend", "openai", "--json", "--out", out],
-        ...["--max-concurrency", String(level), "--num-warmups", String(WARMUPS)],
-      ]);
+      const target = ["--base-url", server.url, "--model", "m", "--backend", "openai"];
+      const load = ["--max-concurrency", String(level), "--num-warmups", String(WARMUPS)];
+      const result = await runCommand(replay, [trace, ...target, ...load, "--json", "--out", out]);
       expect(result.err).toMatch(/built-in/);
       summaries.push(summaryOf(result.out));
       folders.push(out);
@@ -67,9 +66,9 @@ describe("case 29: synthetic prompts", () => {
 
   it("have the length asked for, and never repeat: not at another level, not a warm-up", async () => {
     const { prompts } = await levels;
-    const { count } = await loadBuiltinTokenizer();
+    const tokenizer = await loadBuiltinTokenizer();
     expect(prompts.length).toBe(LEVELS * (ROWS + WARMUPS));
-    expect(prompts.map((prompt) => count(prompt))).toEqual(prompts.map(() => 1000));
+    expect(prompts.map((prompt) => tokenizer.count(prompt))).toEqual(prompts.map(() => 1000));
     expect(new Set(prompts).size).toBe(prompts.length);
     // Not even their first words, which is what a prefix cache looks at: by chance alone one pair in a few thousand.
     expect(new Set(prompts.map((prompt) => prompt.split(" ").slice(0, 2).join(" "))).size).toBe(
