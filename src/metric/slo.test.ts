@@ -15,6 +15,8 @@ describe("parseSlo", () => {
     ["median(jobs.job_e2e) <= 1.5m", "job_e2e", "p50", "<=", 90_000],
     ["P50(output_tps) >= 20", "output_tps", "p50", ">=", 20],
     ["max(requests.lateness) <= 5", "lateness", "max", "<=", 5],
+    ["requests.ttft.p99.9 <= 5", "ttft", "p99.9", "<=", 5],
+    ["job_e2e.mean < 5s", "job_e2e", "mean", "<", 5000],
   ])("%s", (text, metric, statistic, operator, bound) => {
     expect(parseSlo(text)).toMatchObject({
       subject: { kind: "distribution", metric, statistic },

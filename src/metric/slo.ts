@@ -38,6 +38,7 @@ const SCALARS: Readonly<Record<string, { unit: Unit; read: (summary: Summary) =>
   budget_miss_rate: { unit: "share", read: (s) => s.jobs.budget_miss_rate },
   "jobs.budget_miss_rate": { unit: "share", read: (s) => s.jobs.budget_miss_rate },
   failure_rate: { unit: "share", read: (s) => failureRate(s) },
+  hit_rate: { unit: "share", read: (s) => s.prefix_cache.hit_rate },
   "prefix_cache.hit_rate": { unit: "share", read: (s) => s.prefix_cache.hit_rate },
   "goodput.share": { unit: "share", read: (s) => s.goodput?.share ?? null },
   "goodput.rate_per_s": { unit: "number", read: (s) => s.goodput?.rate_per_s ?? null },
@@ -81,7 +82,7 @@ export function parseSlo(text: string, flag = "--slo"): Slo {
   const match = /^\s*([^<>=]+?)\s*(<=|>=|<|>)\s*([^<>=]+?)\s*$/.exec(text);
   if (match === null) throw new UserError(`${flag}: "${text}" is not an objective`, { hint: FORM });
   const [, left = "", operator = "", right = ""] = match;
-  const call = /^([a-z]+(?:\d+(?:\.\d+)?)?)\s*\(\s*([\w.]+)\s*\)$/i.exec(left);
+  const call = splitSubject(left);
   if (call === null) {
     if (Object.hasOwn(SCALARS, left)) {
       const unit = (SCALARS[left] as { unit: Unit }).unit;
@@ -99,7 +100,7 @@ export function parseSlo(text: string, flag = "--slo"): Slo {
       });
     throw unknown(left, [...Object.keys(SCALARS), ...DISTRIBUTIONS.map((id) => `p99(${id})`)], flag);
   }
-  const [, statistic = "", name = ""] = call;
+  const { statistic, name } = call;
   const metric = DISTRIBUTIONS.find((id) => id === name.replace(/^(requests|jobs)\./, ""));
   if (metric === undefined) throw unknown(name, DISTRIBUTIONS, flag);
   const unit = unitOf(metric) === "ms" ? "ms" : "number";
@@ -110,6 +111,14 @@ export function parseSlo(text: string, flag = "--slo"): Slo {
     operator: operator as Slo["operator"],
     bound: parseBound(right, unit, text, flag),
   };
+}
+
+/** `p99(ttft)`, or as it stands in the summary: `requests.ttft.p99`. */
+function splitSubject(text: string): { statistic: string; name: string } | null {
+  const call = /^([a-z]+(?:\d+(?:\.\d+)?)?)\s*\(\s*([\w.]+)\s*\)$/i.exec(text);
+  if (call !== null) return { statistic: call[1] as string, name: call[2] as string };
+  const path = /^((?:requests\.|jobs\.)?[a-z_0-9]+)\.(p\d+(?:\.\d+)?|mean|min|max|std|median)$/i.exec(text);
+  return path === null ? null : { statistic: path[2] as string, name: path[1] as string };
 }
 
 function unknown(name: string, known: readonly string[], flag: string): UserError {

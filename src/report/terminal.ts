@@ -116,7 +116,8 @@ function indent(lines: readonly string[]): string[] {
 export function wrap(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = "";
-  for (const word of text.split(" ")) {
+  // A number stays with its unit.
+  for (const word of text.split(/ (?!(?:%|ms|s)(?:[^\p{L}]|$))/u)) {
     if (line !== "" && width(line) + 1 + width(word) > columns) {
       lines.push(line);
       line = word;
