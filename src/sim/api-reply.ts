@@ -52,12 +52,12 @@ export class StreamWriter {
   token(id: number, end: SequenceEnd | null): string {
     const asked = this.#asked;
     const first = this.#output === 0;
-    this.#output++;
     let events = "";
     if (first && this.#chat) {
       const prompt = asked.prompt_ids === null ? "" : `,"prompt_token_ids":[${asked.prompt_ids.join(",")}]`;
       events += `${this.#head}{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]${prompt}${this.#usage()}}\n\n`;
     }
+    this.#output++;
     const text = answerText(id);
     const reason = end === null ? "null" : `"${end.reason}"`;
     const ids = asked.prompt_ids === null ? "" : `,"token_ids":[${id}]`;

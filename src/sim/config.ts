@@ -53,7 +53,12 @@ export const simConfigSchema = z.strictObject({
     .default("h200")
     .describe(`simulated GPU: ${Object.keys(GPUS).join(", ")}`),
   tensor_parallel_size: z.int().min(1).max(64).default(1).describe("GPUs one model is spread over"),
-  served_model_name: z.string().min(1).nullable().default(null).describe("name in the API"),
+  served_model_name: z
+    .string()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe("name in the API; sim/ is put before it"),
   max_model_len: z.int().positive().nullable().default(null).describe("longest prompt + output, tokens"),
   max_num_seqs: z.int().positive().default(256).describe("largest batch: sequences a step"),
   max_num_batched_tokens: z
@@ -108,8 +113,10 @@ export interface ResolvedSim {
   readonly config: SimConfig;
   readonly model: ModelSpec;
   readonly gpu: GpuSpec;
-  /** `sim/<model>-<gpu>[x<n>]` unless told otherwise. It always says that it is simulated. */
+  /** `sim/<model>-<gpu>[x<n>]`, or `sim/` and the name that was asked for: it always says that it is simulated. */
   readonly served_name: string;
+  /** Names a request may use: the served one, and the one asked for as it was. */
+  readonly model_names: readonly string[];
   readonly max_model_len: number;
   readonly max_num_batched_tokens: number;
   readonly num_gpu_blocks: number;
@@ -149,6 +156,17 @@ function kvBudgetBytes(
   const activations = budget * model.hidden * 16 * 2;
   const logits = config.max_num_seqs * model.vocabulary * 4;
   return memory - weights - fixed - activations - logits;
+}
+
+function modelNames(
+  config: SimConfig,
+  model: ModelSpec,
+  gpu: GpuSpec,
+): Pick<ResolvedSim, "served_name" | "model_names"> {
+  const gpus = config.tensor_parallel_size;
+  const asked = config.served_model_name ?? `sim/${model.name}-${gpu.name}${gpus > 1 ? `x${gpus}` : ""}`;
+  const served_name = asked.startsWith("sim/") ? asked : `sim/${asked}`;
+  return { served_name, model_names: [...new Set([served_name, asked])] };
 }
 
 /** Checks options and derives the rest. Throws a {@link UserError} for what a server would refuse at its start. */
@@ -204,12 +222,11 @@ export function resolveSimConfig(input: unknown = {}): ResolvedSim {
       `without chunked prefill max_num_batched_tokens ${budget} must reach max_model_len ${limit}`,
     );
   }
-  const gpus = config.tensor_parallel_size;
   return {
     config,
     model,
     gpu,
-    served_name: config.served_model_name ?? `sim/${model.name}-${gpu.name}${gpus > 1 ? `x${gpus}` : ""}`,
+    ...modelNames(config, model, gpu),
     max_model_len: limit,
     max_num_batched_tokens: budget,
     num_gpu_blocks: blocks,

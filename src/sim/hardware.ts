@@ -58,7 +58,7 @@ function gpu(
 }
 
 /**
- * Data sheets: NVIDIA H200, H100 SXM5, A100 80GB SXM4, L40S, L4, B200 (HGX), GB200 (NVL72, per GPU). Sheets that print
+ * Data sheets: NVIDIA H200, H100 SXM5, A100 80GB SXM4, L40S, L4, B200 (DGX B200, per GPU), GB200 (NVL72, per GPU). Sheets that print
  * peaks "with sparsity" are halved. PCIe 4.0 x16 is 32 GB/s and 5.0 x16 is 64 GB/s a direction; GB200 reaches its host
  * over NVLink-C2C (450 GB/s a direction). L40S and L4 have no NVLink: GPU to GPU is PCIe.
  */
@@ -68,7 +68,7 @@ export const GPUS: Readonly<Record<string, GpuSpec>> = {
   a100: gpu("a100", 312, 312, 80, 2039, 300, 32),
   l40s: gpu("l40s", 362, 733, 48, 864, 32, 32),
   l4: gpu("l4", 121, 242, 24, 300, 32, 32),
-  b200: gpu("b200", 2250, 4500, 180, 7700, 900, 64),
+  b200: gpu("b200", 2250, 4500, 180, 8000, 900, 64),
   gb200: gpu("gb200", 2500, 5000, 186, 8000, 900, 450),
 };
 

@@ -180,6 +180,13 @@ describe("chat", () => {
     expect(chunks[2].choices[0]).toMatchObject({ finish_reason: "length" });
   });
 
+  it("counts no token for the role", async () => {
+    const server = await start();
+    const body = { ...CHAT, stream: true, stream_options: { continuous_usage_stats: true } };
+    const chunks = events((await post(server, "/v1/chat/completions", body)).text);
+    expect(chunks.map((chunk) => chunk.usage.completion_tokens)).toEqual([0, 1, 2]);
+  });
+
   it("answers whole; without max_tokens until the answer stops by itself", async () => {
     const server = await start({ mean_output_tokens: 20 });
     const { json } = await post(server, "/v1/chat/completions", {
@@ -281,6 +288,14 @@ describe("the paths beside", () => {
     expect((await post(server, "/detokenize", { tokens: ["a"] })).status).toBe(400);
     expect((await post(server, "/start_profile", "")).status).toBe(200);
     expect((await get(server, "/reprise_sim")).json).toMatchObject({ simulated: true, num_gpu_blocks: 1000 });
+  });
+
+  it("a name of one's own is served with sim/ before it, and answers without", async () => {
+    const server = await start({ served_model_name: "Qwen/Qwen3-32B" });
+    const names = (await get(server, "/v1/models")).json.data.map(({ id }: { id: string }) => id);
+    expect(names).toEqual(["sim/Qwen/Qwen3-32B", "Qwen/Qwen3-32B"]);
+    expect((await post(server, "/v1/completions", { ...FORCED, model: "Qwen/Qwen3-32B" })).status).toBe(200);
+    expect((await post(server, "/v1/completions", FORCED)).status).toBe(404);
   });
 
   it("health says 503 while starting up, and so does everything else", async () => {

@@ -75,7 +75,7 @@ class Server {
     this.#options = options;
     this.#clock = options.clock;
     this.engine = createSimEngine(options.config ?? {}, options.clock, seed);
-    this.#names = [this.engine.sim.served_name, ...(options.aliases ?? [])];
+    this.#names = [...this.engine.sim.model_names, ...(options.aliases ?? [])];
     this.#faults = new FaultInjection(this.engine.sim.config.faults, seed);
     this.#started = options.clock.now();
     this.#created = Math.floor(options.clock.wall() / 1000);

@@ -182,7 +182,7 @@ class SimClient implements Client {
     this.#engine = engine;
     this.#clock = clock;
     const names = options.model_names ?? [];
-    this.#names = names === "any" ? null : [engine.sim.served_name, ...names];
+    this.#names = names === "any" ? null : [...engine.sim.model_names, ...names];
     this.name = `simulator ${engine.sim.served_name}`;
   }
 
