@@ -154,6 +154,32 @@ describe("preparation", () => {
     ]);
   });
 
+  it("has no more than 32 bodies made at a time by others", async () => {
+    const clock = new VirtualClock(1000);
+    let making = 0;
+    let most = 0;
+    const { records } = await runPlan(
+      planLoad(
+        load(500, (i) => i * 20),
+        { arrivals: "given" },
+      ),
+      5,
+      {
+        clock,
+        env: {
+          prepare: async (planned) => {
+            most = Math.max(most, ++making);
+            await sleep(clock, 100);
+            making--;
+            return { request_id: planned.request_id, body_bytes: 1 };
+          },
+        },
+      },
+    );
+    expect(most).toBe(32);
+    expect(records.map((r) => r.sent_ms)).toEqual(load(500).map((_, i) => i * 20));
+  });
+
   it("prepares a turn while its parent runs", async () => {
     const clock = new VirtualClock(0);
     const made = new Map<string, number>();

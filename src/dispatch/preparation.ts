@@ -39,6 +39,8 @@ const GONE = 5;
 
 /** Work between two looks at the clock. */
 const PORTION_MS = 1;
+/** Bodies being made elsewhere at a time (those whose time has come are not held back by it). */
+const PENDING_MAX = 32;
 /** Share of the bounds that may be taken by requests whose time is not known yet. */
 const GUESS_SHARE = 0.5;
 
@@ -76,9 +78,10 @@ export class Preparation {
   /** Prepares what is due within the first lookahead. Resolves when it is ready. */
   async first(yieldNow: () => Promise<void>): Promise<void> {
     let begun = this.#env.clock.now();
-    while (this.#step(-Infinity) === "more") {
-      if (this.#env.clock.now() - begun < 10 * PORTION_MS) continue;
-      await yieldNow();
+    for (let step = this.#step(-Infinity); step === "more" || step === "busy"; step = this.#step(-Infinity)) {
+      if (step === "busy") await Promise.race(this.#pending.values());
+      else if (this.#env.clock.now() - begun < 10 * PORTION_MS) continue;
+      else await yieldNow();
       if (this.#closed) return;
       begun = this.#env.clock.now();
     }
@@ -139,8 +142,11 @@ export class Preparation {
     this.#wake(clock.now());
   }
 
-  /** One request, at the instant `now` of the clock (before the start: −Infinity). `full`: out of room, woken again when some is freed. */
-  #step(now: Ms): "more" | "later" | "full" {
+  /**
+   * One request, at the instant `now` of the clock (not used before the start). `full`: out of room; `busy`: enough are
+   * being made (by others: the target's tokenizer) as it is. Both are woken when that changes.
+   */
+  #step(now: Ms): "more" | "later" | "full" | "busy" {
     const index = this.#queue.peek();
     if (index === -1) return "later";
     if (this.#state[index] !== NONE) {
@@ -158,6 +164,7 @@ export class Preparation {
       this.#queue.pop();
       return "more";
     }
+    if (this.#pending.size >= PENDING_MAX) return "busy";
     this.#queue.pop();
     const begun = this.#env.clock.now();
     this.#begin(index);
@@ -180,14 +187,19 @@ export class Preparation {
       }
       this.#state[index] = PENDING;
       const settled = made.then(
-        (prepared) => this.#settle(index, { prepared }),
-        (error: unknown) => this.#fail(index, error),
+        (prepared) => this.#over(index, () => this.#settle(index, { prepared })),
+        (error: unknown) => this.#over(index, () => this.#fail(index, error)),
       );
       this.#pending.set(index, settled);
-      void settled.finally(() => this.#pending.delete(index));
     } catch (error) {
       this.#fail(index, error);
     }
+  }
+
+  #over(index: number, settle: () => void): void {
+    this.#pending.delete(index);
+    settle();
+    this.#wakeForQueue();
   }
 
   #fail(index: number, error: unknown): void {
