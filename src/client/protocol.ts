@@ -75,6 +75,11 @@ export interface Protocol {
   /** Builds the request. Throws a `UserError` for what the protocol cannot express. */
   request(request: ModelRequest): HttpRequest;
   reader(): ResponseReader;
+  /**
+   * An event that carries only a text tells the same whatever came before it, so that one which differs from an earlier one
+   * in nothing else need not be parsed (stream/event-skimmer.ts).
+   */
+  readonly independentEvents?: boolean;
   /** The protocol has no end event: a complete body with at least one event is a complete answer. */
   readonly endsWithBody?: boolean;
   /** The header that carries an API key; `Authorization: Bearer <key>` where it is left out. */

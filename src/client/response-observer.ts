@@ -10,6 +10,7 @@ import { ChunkTokenCounter } from "./chunk-token-counter.ts";
 import type { StreamListener } from "./client.ts";
 import type { Delta, Protocol, ResponseReader } from "./protocol.ts";
 import { cleanMessage } from "./server-message.ts";
+import { EventSkimmer } from "./stream/event-skimmer.ts";
 import type { EventSink, EventSplitter } from "./stream/event-splitter.ts";
 import { GrowingBuffer } from "./stream/growing-buffer.ts";
 import { NdjsonSplitter } from "./stream/ndjson-splitter.ts";
@@ -21,6 +22,8 @@ export interface ObserverOptions {
   readonly keepText: boolean;
   readonly keepChunks: boolean;
   readonly listener: StreamListener | null;
+  /** Parse every event, also where only its text is new. For the test that holds both ways equal. */
+  readonly parseAll?: boolean;
 }
 
 /** What was asked for arrives as events, or as one JSON text where streaming was off or ignored. */
@@ -34,6 +37,7 @@ export class ResponseObserver implements EventSink {
   readonly #observation: Observation;
   readonly #chunkMs: Ms[] = [];
   readonly #tokens = new ChunkTokenCounter();
+  readonly #skimmer: EventSkimmer | null;
   #toolCalls: ToolCallJoiner | null = null;
   #texts: string[] | null = null;
   #contentType = "";
@@ -53,6 +57,8 @@ export class ResponseObserver implements EventSink {
     this.#reader = options.protocol.reader();
     this.#observation = observation;
     if (options.keepText) this.#texts = [];
+    const skims = options.protocol.independentEvents === true && options.parseAll !== true;
+    this.#skimmer = skims ? new EventSkimmer(() => options.protocol.reader()) : null;
   }
 
   /** The response head of a 2xx. */
@@ -134,6 +140,11 @@ export class ResponseObserver implements EventSink {
     while (to > from && (bytes[to - 1] as number) <= 32) to--;
     if (from === to) return;
     this.#events++;
+    const skimmer = name === "message" ? this.#skimmer : null;
+    if (skimmer !== null && skimmer.matches(bytes, from, to)) {
+      this.#skim(skimmer, bytes);
+      return;
+    }
     const data = bytes.toString("utf8", from, to);
     const delta = this.#reader.event(name, data);
     if (delta === null) {
@@ -145,7 +156,16 @@ export class ResponseObserver implements EventSink {
         );
       return;
     }
+    skimmer?.learn(bytes, from, to, delta);
     this.#take(delta, true);
+  }
+
+  /** An event of which only the text is new. */
+  #skim(skimmer: EventSkimmer, bytes: Buffer): void {
+    if (skimmer.start === skimmer.end) return;
+    const isText = skimmer.kind === "text";
+    this.#payload(isText, null, null);
+    if (isText && this.#texts !== null) this.#texts.push(skimmer.text(bytes));
   }
 
   #sniff(bytes: Buffer, start: number, end: number): void {
@@ -186,16 +206,7 @@ export class ResponseObserver implements EventSink {
     const hasOutput = isText(delta.text) || (delta.tool_calls !== null && delta.tool_calls.length > 0);
     const hasPayload = hasOutput || isText(delta.reasoning) || delta.other_choice;
     if (hasPayload && streamed) {
-      if (seen.first_token_ms === null) {
-        seen.first_token_ms = this.#at;
-        this.#options.listener?.onFirstToken?.(this.#at);
-      }
-      if (hasOutput || delta.other_choice) seen.first_output_ms ??= this.#at;
-      seen.last_token_ms = this.#at;
-      seen.chunks++;
-      if (this.#options.keepChunks) this.#chunkMs.push(this.#at);
-      this.#options.listener?.onChunk?.(this.#at);
-      this.#tokens.payload(delta.chunk_tokens, delta.output_tokens);
+      this.#payload(hasOutput || delta.other_choice, delta.chunk_tokens, delta.output_tokens);
     } else this.#tokens.silent(delta.chunk_tokens);
     if (delta.text !== null) this.#texts?.push(delta.text);
     if (delta.tool_calls !== null && delta.tool_calls.length > 0) {
@@ -216,6 +227,22 @@ export class ResponseObserver implements EventSink {
       this.#terminal = true;
       this.#over = true;
     }
+  }
+
+  /** A chunk with payload came: `isOutput` unless it is all reasoning. */
+  #payload(isOutput: boolean, own: number | null, cumulative: number | null): void {
+    const seen = this.#observation;
+    const { listener, keepChunks } = this.#options;
+    if (seen.first_token_ms === null) {
+      seen.first_token_ms = this.#at;
+      listener?.onFirstToken?.(this.#at);
+    }
+    if (isOutput) seen.first_output_ms ??= this.#at;
+    seen.last_token_ms = this.#at;
+    seen.chunks++;
+    if (keepChunks) this.#chunkMs.push(this.#at);
+    listener?.onChunk?.(this.#at);
+    this.#tokens.payload(own, cumulative);
   }
 
   note(text: string): void {

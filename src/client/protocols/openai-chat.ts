@@ -101,6 +101,7 @@ export const openaiChat: Protocol = {
   title: "OpenAI chat completions",
   defaultPath: PATH,
   framing: "sse",
+  independentEvents: true,
   prompts: ["messages"],
   request(request: ModelRequest): HttpRequest {
     return {

@@ -42,6 +42,7 @@ export const openai: Protocol = {
   title: "OpenAI completions",
   defaultPath: PATH,
   framing: "sse",
+  independentEvents: true,
   prompts: ["text", "ids"],
   request(request: ModelRequest): HttpRequest {
     const { prompt } = request;
