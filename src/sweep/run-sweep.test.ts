@@ -156,12 +156,12 @@ describe("a sweep", () => {
     const seen: string[] = [];
     const run = trial(async (task) => {
       seen.push(
-        `${String(task.cell.knobs["name"])}@${String(task.options["max_concurrency"])}:${task.server?.process.pid === undefined}`,
+        JSON.stringify([task.cell.knobs["name"], task.options["max_concurrency"], task.server === null]),
       );
     });
     const request = requestOf(`${ENGINE}grid: {name: [a, b], max_concurrency: [1, 2]}\n`);
     const outcome = await runSweep(request, run.env);
-    expect(seen).toEqual(["a@1:false", "a@2:false", "b@1:false", "b@2:false"]);
+    expect(seen).toEqual(['["a",1,false]', '["a",2,false]', '["b",1,false]', '["b",2,false]']);
     // A command template has no cache reset: the second level gets a fresh server, and the result says so.
     expect(new Set(run.tasks.map((task) => task.server?.process.pid)).size).toBe(4);
     expect(outcome.results[1]?.runs[0]?.notes[0]).toContain("restarted for an empty cache");
