@@ -1,41 +1,49 @@
 /**
- * Finds duplicate ids among a million of them at a third of a `Set`'s cost: one table of 32-bit hashes and positions;
- * strings are compared only where hashes agree.
+ * Finds duplicate ids among a million of them at a third of a `Set`'s cost: one table of 32-bit hashes and positions side
+ * by side (one cache line a look); strings are compared only where hashes agree.
  */
 export class IdIndex {
-  readonly #ids: string[] = [];
+  readonly #idAt: (position: number) => string;
+  #count = 0;
+  /** Slots − 1; a slot is two numbers: position + 1 of the id (0 = empty), and its hash. */
   #mask = (1 << 12) - 1;
-  /** Position + 1 of the id in a slot; 0 = empty. */
-  #slots: Int32Array = new Int32Array(1 << 12);
-  #hashes: Int32Array = new Int32Array(1 << 12);
+  #table: Int32Array = new Int32Array(2 << 12);
 
-  /** Adds an id; false if it is there already. */
+  /** `idAt` gives back the n-th id that was added, so that the index need not hold them. */
+  constructor(idAt: (position: number) => string) {
+    this.#idAt = idAt;
+  }
+
+  /** Adds an id; false (and not added) if it is there already. */
   add(id: string): boolean {
     const hash = hashOf(id);
-    let at = hash & this.#mask;
-    for (let slot = this.#slots[at] as number; slot !== 0; slot = this.#slots[at] as number) {
-      if (this.#hashes[at] === hash && this.#ids[slot - 1] === id) return false;
-      at = (at + 1) & this.#mask;
+    const table = this.#table;
+    const mask = this.#mask;
+    let at = hash & mask;
+    for (let position = table[2 * at] as number; position !== 0; position = table[2 * at] as number) {
+      if (table[2 * at + 1] === hash && this.#idAt(position - 1) === id) return false;
+      at = (at + 1) & mask;
     }
-    this.#slots[at] = this.#ids.push(id);
-    this.#hashes[at] = hash;
-    if (this.#ids.length * 2 > this.#mask) this.#grow();
+    table[2 * at] = ++this.#count;
+    table[2 * at + 1] = hash;
+    if (this.#count * 3 > mask * 2) this.#grow();
     return true;
   }
 
   #grow(): void {
-    const [slots, hashes] = [this.#slots, this.#hashes];
-    const size = slots.length * 4;
-    this.#mask = size - 1;
-    this.#slots = new Int32Array(size);
-    this.#hashes = new Int32Array(size);
-    for (let old = 0; old < slots.length; old++) {
-      if (slots[old] === 0) continue;
-      let at = (hashes[old] as number) & this.#mask;
-      while (this.#slots[at] !== 0) at = (at + 1) & this.#mask;
-      this.#slots[at] = slots[old] as number;
-      this.#hashes[at] = hashes[old] as number;
+    const old = this.#table;
+    const slots = old.length;
+    const mask = slots - 1;
+    const table = new Int32Array(2 * slots);
+    for (let slot = 0; slot < old.length; slot += 2) {
+      if (old[slot] === 0) continue;
+      let at = (old[slot + 1] as number) & mask;
+      while (table[2 * at] !== 0) at = (at + 1) & mask;
+      table[2 * at] = old[slot] as number;
+      table[2 * at + 1] = old[slot + 1] as number;
     }
+    this.#table = table;
+    this.#mask = mask;
   }
 }
 

@@ -36,7 +36,7 @@ export interface ResolvedJob {
  * {@link UserError} that names the request.
  */
 export function resolveJobs(requests: readonly TraceRequest[]): ResolvedJob[] {
-  const ids = new IdIndex();
+  const ids = new IdIndex((position) => (requests[position] as TraceRequest).request_id);
   for (const { request_id } of requests) {
     if (!ids.add(request_id)) throw new UserError(`request_id "${plainText(request_id)}" occurs twice`);
   }
@@ -182,6 +182,6 @@ function lastEnd(parents: readonly number[], members: readonly TraceRequest[]): 
 function jobError(request: TraceRequest, reason: string): UserError {
   return new UserError(
     `request "${plainText(request.request_id)}" of job "${plainText(request.job_id)}": ${plainText(reason)}`,
-    { hint: "reprise inspect TRACE --skip-bad shows what is left without such rows" },
+    { hint: "mend the trace, or leave this job out of it" },
   );
 }

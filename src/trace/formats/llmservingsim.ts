@@ -28,7 +28,11 @@ export const llmservingsim: TraceFormat = {
     const requests: TraceRequest[] = [];
     const jobs = new Set<string>();
     await readJsonlRows(path, account, (row, line) => {
-      const own = row["sub_requests"] == null ? [single(row, line)] : session(row, line);
+      if (row["sub_requests"] == null) {
+        requests.push(single(row, line));
+        return;
+      }
+      const own = session(row, line);
       const job = (own[0] as TraceRequest).job_id;
       if (jobs.has(job)) throw new BadRow(`session "${job}" occurred before`);
       jobs.add(job);

@@ -31,11 +31,11 @@ export const reprise: TraceFormat = {
 
 async function readReprise(path: string, options: ReadOptions): Promise<Trace> {
   const account = new RowAccount(path, options);
-  const ids = new IdIndex();
+  const read: TraceRequest[] = [];
+  const ids = new IdIndex((position) => (read[position] as TraceRequest).request_id);
   const order = new JobOrder();
   const shared = new SharedValues();
   const lines: number[] = [];
-  let requests: TraceRequest[] = [];
   let header: JsonObject | null = null;
   let first = true;
   await readJsonlRows(
@@ -53,13 +53,13 @@ async function readReprise(path: string, options: ReadOptions): Promise<Trace> {
       if (!ids.add(request.request_id))
         throw new BadRow(`request_id "${request.request_id}" occurred before`);
       order.add(request);
-      requests.push(request);
+      read.push(request);
       lines.push(line);
       return undefined;
     },
     parseLine,
   );
-  requests = dropMisplaced(requests, lines, account, order.doubtful);
+  const requests = dropMisplaced(read, lines, account, order.doubtful);
   return {
     format: "reprise",
     path,
