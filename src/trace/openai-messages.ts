@@ -35,6 +35,8 @@ function convert(source: unknown): JsonObject[] {
     const system = textOf(source["system"] ?? source["instructions"]);
     return [...(system === "" ? [] : [{ role: "system", content: system }]), ...convert(source["messages"])];
   }
+  const wrapped = unwrapGemini(source);
+  if (wrapped !== null) return convert(wrapped);
   if (typeof source["prompt"] === "string" && source["role"] === undefined) {
     const system = textOf(source["system"]);
     return [
@@ -43,6 +45,26 @@ function convert(source: unknown): JsonObject[] {
     ];
   }
   return convertMessage(source);
+}
+
+/** Gemini's request (`contents`, with the system prompt beside), response (`candidates`), and content in a content. */
+function unwrapGemini(source: JsonObject): JsonValue | null {
+  const contents = source["contents"];
+  if (contents !== undefined && source["role"] === undefined) {
+    const config = isObject(source["config"]) ? source["config"] : source;
+    const system = config["system_instruction"] ?? config["systemInstruction"];
+    const list = Array.isArray(contents) ? (contents as JsonValue[]) : [contents];
+    return system == null
+      ? list
+      : [{ role: "system", content: isObject(system) ? (system["parts"] ?? "") : system }, ...list];
+  }
+  if (Array.isArray(source["candidates"]))
+    return source["candidates"]
+      .filter(isObject)
+      .slice(0, 1)
+      .map((one) => one["content"] ?? null);
+  const content = source["content"];
+  return isObject(content) && Array.isArray(content["parts"]) ? content : null;
 }
 
 function convertMessage(raw: JsonObject): JsonObject[] {
@@ -55,7 +77,9 @@ function convertMessage(raw: JsonObject): JsonObject[] {
     return [toolMessage(raw["call_id"] ?? raw["id"], textOf(raw["output"]))];
   }
   const inner = isObject(raw["kwargs"]) ? raw["kwargs"] : isObject(raw["data"]) ? raw["data"] : raw;
-  const role = ROLES[scalarText(raw["role"] ?? inner["type"] ?? raw["type"])] ?? "user";
+  // LangChain's serialised form names the class last in its id.
+  const klass = Array.isArray(raw["id"]) ? raw["id"].at(-1) : undefined;
+  const role = ROLES[scalarText(raw["role"] ?? inner["type"] ?? klass ?? raw["type"])] ?? "user";
   const split = splitContent(inner["content"] ?? inner["parts"]);
   if (role === "tool" && split.results.length === 0) {
     const id = inner["tool_call_id"] ?? firstOf(inner["tool_call_ids"]) ?? inner["id"];
@@ -93,11 +117,21 @@ function splitContent(content: unknown): Split {
     if (typeof part === "string") texts.push(part);
     if (!isObject(part)) continue;
     const type = scalarText(part["type"]);
-    if (type === "tool_use" || type === "tool_call" || type === "function_call" || type === "server_tool_use")
+    const called = part["function_call"] ?? part["functionCall"];
+    const answered = part["function_response"] ?? part["functionResponse"];
+    if (isObject(called)) calls.push(toolCall(called));
+    else if (isObject(answered))
+      results.push({ id: answered["id"] ?? answered["name"], text: textOf(answered["response"]) });
+    else if (
+      type === "tool_use" ||
+      type === "tool_call" ||
+      type === "function_call" ||
+      type === "server_tool_use"
+    )
       calls.push(toolCall(part));
-    else if (type === "tool_result" || type === "tool_call_response" || type.endsWith("_tool_result"))
+    else if (/(tool|function)_result$|^tool_call_response$/.test(type))
       results.push({
-        id: part["tool_use_id"] ?? part["tool_call_id"] ?? part["id"],
+        id: part["tool_use_id"] ?? part["tool_call_id"] ?? part["call_id"] ?? part["id"],
         text: textOf(part["content"] ?? part["response"] ?? part["result"]),
       });
     else if (!isReasoning(type)) texts.push(partText(part, type));

@@ -49,6 +49,8 @@ export const langfuse: TraceFormat = {
         spans.push(span);
         if (span.type !== "GENERATION") return span.type.toLowerCase();
         const call = toCall(span, row, axis);
+        if (row["input"] == null && row["output"] == null && call.prompt_tokens === null)
+          return "generation without content";
         if (row["level"] === "ERROR" && call.output_tokens === null && call.output.length === 0)
           return "failed generation";
         checkCall(call);
@@ -56,6 +58,7 @@ export const langfuse: TraceFormat = {
         return undefined;
       });
     }
+    const nested = nestedGenerations(spans);
     const linked = linkCalls(calls, toolRuns(spans));
     const placed = fromFirstArrival(linked.requests, axis);
     const times = calls.some(({ start_ms }) => start_ms !== null);
@@ -76,12 +79,18 @@ export const langfuse: TraceFormat = {
         output_length: calls.some(({ output_tokens }) => output_tokens !== null) ? "recorded" : "missing",
         sampling: calls.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
       }),
-      notes:
-        calls.length > 1
+      notes: [
+        ...(calls.length > 1
           ? [
               `dependencies are inferred: ${linked.by_text} generations hold an earlier output, the others follow by time`,
             ]
-          : [],
+          : []),
+        ...(nested > 0
+          ? [
+              `${nested} generations lie inside another: an SDK may have logged one call twice, and both are sent`,
+            ]
+          : []),
+      ],
     };
   },
 };
@@ -284,6 +293,14 @@ function firstObject(...candidates: readonly unknown[]): JsonObject {
     if (isObject(decoded) && Object.keys(decoded).length > 0) return decoded;
   }
   return {};
+}
+
+function nestedGenerations(spans: readonly Span[]): number {
+  const generations = new Set(spans.filter(({ type }) => type === "GENERATION").map(({ key }) => key));
+  return spans.filter(
+    ({ type, job_id, parent_id }) =>
+      type === "GENERATION" && parent_id !== null && generations.has(`${job_id}/${parent_id}`),
+  ).length;
 }
 
 /** TOOL rows; and SPAN rows that hold nothing and take time (frameworks without tool rows name them after the tool). */

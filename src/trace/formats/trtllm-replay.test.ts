@@ -115,7 +115,7 @@ describe("trtllm-replay", () => {
       events: [
         user(0, 100),
         answer(0, 10),
-        { ...start(0), num_branches: 2, children: [answer(0, 5), { ...tool(70) }] },
+        { ...start(0), num_branches: 2, children: [{ ...answer(1, 5), prompt_tokens: 32 }, { ...tool(70) }] },
         { ...user(0, 40), message_index: 0 },
         answer(0, 10),
       ],

@@ -23,7 +23,7 @@ interface Branch {
   tools: ToolCall[];
   /** Whether the branch has made a request of its own. */
   asked: boolean;
-  /** Segments of each conversation; a child starts with its parent's. */
+  /** Segments of each conversation; a child branch tells its conversations anew. */
   readonly conversations: Map<string, Piece[]>;
 }
 
@@ -50,12 +50,15 @@ export class ScaffoldingWalk {
     const conversation = optionalId(row, "conversation_id") ?? "0";
     const segments = branch.conversations.get(conversation) ?? [];
     branch.conversations.set(conversation, segments);
-    if (role === "assistant") this.#ask(row, branch, conversation, segments);
+    // An answer that tells a length but no generation is context, not a request.
+    const isContext = row["completion_tokens"] == null && row["tokens"] != null;
+    if (role === "assistant" && !isContext) this.#ask(row, branch, conversation, segments);
     else if (role === "system") {
       const template = optionalId(row, "system_prompt_id");
       const text = template === null ? `system of conversation ${conversation}` : `system prompt ${template}`;
       store(row, segments, { text, tokens: segmentTokens(row) });
-    } else if (role === "user" || role === "tool") store(row, segments, this.#newText(segmentTokens(row)));
+    } else if (role === "user" || role === "tool" || role === "assistant")
+      store(row, segments, this.#newText(segmentTokens(row)));
     else throw wrong("role", role, '"system", "user", "assistant" or "tool"');
   }
 
@@ -169,7 +172,7 @@ export class ScaffoldingWalk {
       pause: parent?.pause ?? 0,
       tools: [...(parent?.tools ?? [])],
       asked: false,
-      conversations: new Map([...(parent?.conversations ?? [])].map(([id, segments]) => [id, [...segments]])),
+      conversations: new Map(),
     });
   }
 
