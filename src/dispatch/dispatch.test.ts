@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { load } from "../../test/support/load-requests.ts";
 import { runPlan } from "../../test/support/run-plan.ts";
 import { row } from "../../test/support/trace-row.ts";
@@ -257,6 +257,10 @@ describe("closed job runs", () => {
 });
 
 describe("the end of a run", () => {
+  let seen: string[] = [];
+  beforeEach(() => {
+    seen = [];
+  });
   const at = (i: number) => i * 100;
 
   it("sends nothing at or after the duration, cuts what is in flight, and counts what was due", async () => {
@@ -326,6 +330,31 @@ describe("the end of a run", () => {
       ["B0", "ok"],
     ]);
     expect(result).toMatchObject({ not_sent: 1, overdue: 0 });
+  });
+
+  it("may be stopped by whoever gets a record: that end is dealt with in full", async () => {
+    const rows = [0, 1, 2].map((t) => row(`t${t}`, "j", { turn: t, arrival_ms: 0, think_ms: 0 }));
+    const stopped = plan([...rows, row("later", "k", { arrival_ms: 500 })], { pacing: "jobs" });
+    let stop = (): void => {};
+    const { records, result } = await runPlan(stopped, () => ({ service_ms: 10, status: 500 }), {
+      at: [
+        [
+          0,
+          (run) => {
+            stop = () => run.drain(0);
+          },
+        ],
+      ],
+      env: {
+        onRecord: (record) => {
+          seen.push(`${record.request_id} ${record.status}`);
+          stop();
+        },
+      },
+    });
+    expect(records).toEqual([]);
+    expect(seen).toEqual(["t0 failed", "t1 skipped", "t2 skipped"]);
+    expect(result).toMatchObject({ not_sent: 1, overdue: 0, interrupted: true, ended_ms: 10 });
   });
 
   it("ends before it begins", async () => {

@@ -60,6 +60,7 @@ export class Dispatcher {
   #stoppedAt: Ms | null = null;
   #interrupted = false;
   #cancelling = false;
+  #concluding = false;
 
   constructor(plan: Plan, env: DispatchEnv) {
     const n = plan.requests.length;
@@ -234,11 +235,14 @@ export class Dispatcher {
     this.#state[index] = OVER;
     this.#over++;
     this.#lastEnd = Math.max(this.#lastEnd, end);
+    // Whoever gets the record may stop the run: it ends when this end has been dealt with in full.
+    this.#concluding = true;
     this.#emit(record);
     if (record.status === "ok") this.#releaseChildren(index, end);
     else if (record.status === "failed") this.#skipDescendants(index, end);
     this.#admission.ended(end);
     this.#leaveJob(this.#request(index).job, end);
+    this.#concluding = false;
     this.#pump();
     this.#finishIfOver();
   }
@@ -313,7 +317,7 @@ export class Dispatcher {
   }
 
   #finishIfOver(): void {
-    if (this.#phase === "over") return;
+    if (this.#phase === "over" || this.#concluding) return;
     const all = this.#over === this.#plan.requests.length;
     if (!all && (this.#phase !== "stopping" || this.#flights.size > 0)) return;
     if (all && this.#phase === "preparing") return;
