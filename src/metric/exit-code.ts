@@ -11,8 +11,8 @@ export interface ExitOptions {
 }
 
 /**
- * 130 interrupted; 4 client-limited under `--strict-validity`; 1 too many failures, an objective missed, or nothing ok;
- * else 0. Never the number of failures: 256 of them would read as success.
+ * 130 interrupted; 4 client-limited under `--strict-validity`; 1 too many failures, an objective missed, nothing ok, or a
+ * part of the run lost (records that could not be written, a worker); else 0. Never the number of failures: 256 of them would read as success.
  */
 export function exitCodeOf(summary: Summary, options: ExitOptions = {}): ExitCode {
   if (summary.run.interrupted) return EXIT.interrupted;
@@ -20,5 +20,6 @@ export function exitCodeOf(summary: Summary, options: ExitOptions = {}): ExitCod
   const failed = failureRate(summary);
   if (summary.counts.ok === 0 || failed === null) return EXIT.missed;
   if (failed > (options.maxFailureRate ?? 0)) return EXIT.missed;
+  if (summary.validity.verdict === "degraded") return EXIT.missed;
   return summary.objectives.every(({ met }) => met) ? EXIT.good : EXIT.missed;
 }

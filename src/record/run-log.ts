@@ -50,6 +50,8 @@ export function openRunLog(folder: string, options: RunLogOptions = {}): RunLog 
   return new FileRunLog(join(folder, "records.jsonl"), options);
 }
 
+const LF = 10;
+
 class FileRunLog implements RunLog {
   readonly #path: string;
   readonly #file: number;
@@ -109,13 +111,13 @@ class FileRunLog implements RunLog {
     ]);
     this.#pending = [];
     this.#writing = null;
+    let at = 0;
     try {
-      for (let at = 0; at < bytes.length;)
-        at += writeSync(this.#file, bytes, at, bytes.length - at, this.#length + at);
+      while (at < bytes.length) at += writeSync(this.#file, bytes, at, bytes.length - at, this.#length + at);
       this.#length += bytes.length;
       this.#saved += lines;
     } catch (error) {
-      this.#fail(error, lines);
+      this.#fail(error, lines - this.#keepWholeLines(bytes, at));
     }
     this.#tellIdle();
   }
@@ -156,7 +158,8 @@ class FileRunLog implements RunLog {
         error = Object.assign(new Error("nothing written"), { code: "EIO" });
       if (error !== null) {
         this.#writing = null;
-        const lost = writing.lines + this.#pending.length;
+        const kept = this.#keepWholeLines(writing.bytes, at);
+        const lost = writing.lines - kept + this.#pending.length;
         this.#pending = [];
         this.#fail(error, lost);
         this.#tellIdle();
@@ -174,11 +177,24 @@ class FileRunLog implements RunLog {
     });
   }
 
+  /** Counts the whole lines among the first `written` bytes of a batch that failed as saved; returns how many. */
+  #keepWholeLines(bytes: Buffer, written: number): number {
+    let lines = 0;
+    let end = 0;
+    for (let at = bytes.indexOf(LF); at !== -1 && at < written; at = bytes.indexOf(LF, end)) {
+      lines++;
+      end = at + 1;
+    }
+    this.#length += end;
+    this.#saved += lines;
+    return lines;
+  }
+
   #fail(error: unknown, lost: number): void {
     this.#lost += lost;
     this.#error = writeError(this.#path, error) as Error;
     try {
-      // What was written of the failed batch goes, so that the file holds whole lines and `saved` of them.
+      // The half line goes, so that the file holds whole lines and `saved` of them.
       ftruncateSync(this.#file, this.#length);
     } catch {
       // The reader tolerates a half last line.

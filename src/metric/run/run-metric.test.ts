@@ -315,6 +315,7 @@ describe("validity", () => {
       verdict: "degraded",
       reasons: ["3 records are missing from the log"],
     });
+    expect(exitCodeOf(gone)).toBe(1);
     const lost = await summarize(rows(0), { end: { degraded: ["3 records could not be written"] } });
     expect(lost.validity).toMatchObject({
       verdict: "degraded",
