@@ -47,7 +47,7 @@ it("ends once, whatever comes", async () => {
         const steps = edges.slice(1).map((to, i) => ({ at: i, bytes: bytes.subarray(edges[i], to) }));
         const seen = await observeSteps([...steps, { at: 50, end: "fin" }], { protocol: openaiChat });
         if (seen.failure !== null) expect(FAILURE_CODES).toContain(seen.failure.code);
-        else expect(seen.http_status).toBe(200);
+        else expect(Math.floor((seen.http_status ?? 0) / 100)).toBe(2);
         expect(seen.chunk_ms.length).toBe(seen.chunks);
       },
     ),

@@ -113,8 +113,8 @@ describe("EventSkimmer", () => {
         };
       },
     };
-    const event = (text: string): string =>
-      `data: ${(shapes["openai"]?.[0] as (text: string) => string)(text)}\n\n`;
+    const [shape] = shapes["openai"] as [(text: string) => string];
+    const event = (text: string): string => `data: ${shape(text)}\n\n`;
     const body = Buffer.from(`${event(" token").repeat(500)}${event("\\n\\u00e9")}data: [DONE]\n\n`);
     const seen = observe(protocol, body, false);
     expect([seen.failure, seen.chunks, seen.text?.slice(-8)]).toEqual([null, 501, " token\né"]);

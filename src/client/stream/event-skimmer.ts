@@ -115,7 +115,7 @@ export class EventSkimmer {
 }
 
 const EMPTY = Buffer.alloc(0);
-const SIMPLE_ESCAPES = [...'"\\/bfnrt'].map((char) => char.charCodeAt(0));
+const SIMPLE_ESCAPES = Array.from('"\\/bfnrt', (char) => char.charCodeAt(0));
 
 function equal(bytes: Buffer, from: number, wanted: Buffer): boolean {
   const { length } = wanted;
