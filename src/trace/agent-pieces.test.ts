@@ -113,6 +113,36 @@ describe("OpenAI messages", () => {
     it(`converts ${name}`, () => expect(toOpenAiMessages(source)).toEqual(wanted));
   }
 
+  it("converts Gemini's contents, which name calls by their function", () => {
+    const source = {
+      model: "g",
+      config: { system_instruction: "s" },
+      contents: [
+        { role: "user", parts: [{ text: "hi" }] },
+        { role: "model", parts: [{ function_call: { name: "f", args: { a: 1 } } }] },
+        { role: "user", parts: [{ function_response: { name: "f", response: { ok: true } } }] },
+      ],
+    };
+    expect(toOpenAiMessages(source)).toEqual([
+      { role: "system", content: "s" },
+      { role: "user", content: "hi" },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "call_0", type: "function", function: { name: "f", arguments: '{"a":1}' } }],
+      },
+      { role: "tool", tool_call_id: "call_0", content: '{"ok":true}' },
+    ]);
+  });
+
+  it("takes a role that is a tool's name for that tool's answer", () => {
+    const [, answer] = toOpenAiMessages([
+      { role: "assistant", content: "", tool_calls: calls },
+      { role: "f", content: "r" },
+    ]);
+    expect(answer).toEqual({ role: "tool", tool_call_id: "c", content: "r", name: "f" });
+  });
+
   it("takes wrappers, bare text, and empty answers, and marks other media", () => {
     expect(toOpenAiMessages({ system: "s", messages: [{ role: "user", content: "hi" }] })).toEqual([
       { role: "system", content: "s" },

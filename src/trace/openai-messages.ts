@@ -24,7 +24,7 @@ const ROLES: Readonly<Record<string, string>> = {
 
 /** Converts a message, a list of them, `{messages, system?}`, or a bare text (then the user's). */
 export function toOpenAiMessages(source: unknown): JsonObject[] {
-  return joinToolCalls(convert(source));
+  return linkToolResults(joinToolCalls(convert(source)));
 }
 
 function convert(source: unknown): JsonObject[] {
@@ -79,11 +79,16 @@ function convertMessage(raw: JsonObject): JsonObject[] {
   const inner = isObject(raw["kwargs"]) ? raw["kwargs"] : isObject(raw["data"]) ? raw["data"] : raw;
   // LangChain's serialised form names the class last in its id.
   const klass = Array.isArray(raw["id"]) ? raw["id"].at(-1) : undefined;
-  const role = ROLES[scalarText(raw["role"] ?? inner["type"] ?? klass ?? raw["type"])] ?? "user";
+  const named = scalarText(raw["role"]);
+  // A role that nobody knows is a tool's name (LangChain for JavaScript).
+  const byTool = named !== "" && ROLES[named] === undefined;
+  const role = byTool
+    ? "tool"
+    : (ROLES[scalarText(raw["role"] ?? inner["type"] ?? klass ?? raw["type"])] ?? "user");
   const split = splitContent(inner["content"] ?? inner["parts"]);
   if (role === "tool" && split.results.length === 0) {
     const id = inner["tool_call_id"] ?? firstOf(inner["tool_call_ids"]) ?? inner["id"];
-    return [toolMessage(id, split.text, inner["name"])];
+    return [toolMessage(id, split.text, byTool ? named : inner["name"])];
   }
   const calls = [...split.calls, ...toolCallsOf(inner)];
   const messages = split.results.map(({ id, text }) => toolMessage(id, text));
@@ -225,6 +230,28 @@ function joinToolCalls(messages: readonly JsonObject[]): JsonObject[] {
     } else joined.push(message);
   }
   return joined;
+}
+
+/** Gives results without a (known) call id the id of the call that they answer, by the tool's name. */
+function linkToolResults(messages: JsonObject[]): JsonObject[] {
+  let open: JsonObject[] = [];
+  return messages.map((message) => {
+    if (message["role"] === "assistant" && Array.isArray(message["tool_calls"])) {
+      const calls = message["tool_calls"].filter(isObject);
+      open = calls.map((call, at) => (scalarText(call["id"]) === "" ? { ...call, id: `call_${at}` } : call));
+      return open.some((call, at) => call !== calls[at]) ? { ...message, tool_calls: open } : message;
+    }
+    if (message["role"] !== "tool") return message;
+    const id = scalarText(message["tool_call_id"]);
+    const known = open.find((call) => call["id"] === id);
+    const byName = known ?? open.find((call) => functionName(call) === (id === "" ? message["name"] : id));
+    if (byName !== undefined) open = open.filter((call) => call !== byName);
+    return known !== undefined || byName === undefined ? message : { ...message, tool_call_id: byName["id"] };
+  });
+}
+
+function functionName(call: JsonObject): JsonValue | undefined {
+  return isObject(call["function"]) ? call["function"]["name"] : undefined;
 }
 
 /** Tool definitions of any vendor in OpenAI's shape; `null` without any. */
