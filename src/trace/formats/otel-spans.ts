@@ -78,7 +78,9 @@ function place(spans: readonly unknown[], where: string, trace_id: string | null
   return spans.map((span, at) => ({ where: `${where}[${at}]`, span, trace_id }));
 }
 
-function isSpan(value: JsonObject): boolean {
+export /** Whether a value carries a span id, in any of the spellings. */
+export function isSpan(value: unknown): value is JsonObject {
+  if (!isObject(value)) return false;
   return (
     (value["span_id"] ?? value["spanId"] ?? value["spanID"]) !== undefined ||
     (isObject(value["context"]) && (value["context"]["span_id"] ?? value["context"]["spanId"]) !== undefined)

@@ -16,7 +16,7 @@ import { isBlank, kindOf } from "../row-reader.ts";
 import { parseLossless } from "../lossless-json.ts";
 import type { Trace } from "../trace.ts";
 import { decodeJson, inputMessages, outputMessages, toolDefinitions } from "./otel-messages.ts";
-import { parseSpan, spansOf, type PlacedSpan, type Span } from "./otel-spans.ts";
+import { isSpan, parseSpan, spansOf, type PlacedSpan, type Span } from "./otel-spans.ts";
 
 const MODEL_OPERATIONS = new Set([
   "chat",
@@ -37,7 +37,8 @@ export const otel: TraceFormat = {
   detect(sample) {
     const first = sample.document ?? sample.rows.find(isObject);
     const spans = first === undefined ? null : spansOf(first);
-    if (spans !== null && spans.length > 0) return HEAD_MARKS.test(sample.head) ? 1 : 0.3;
+    if (spans?.some(({ span }) => isObject(span) && isSpan(span)) === true)
+      return HEAD_MARKS.test(sample.head) ? 1 : 0.3;
     // A document that is larger than what detection parses.
     return /"(resourceSpans|spans)"\s*:\s*\[/.test(sample.head) && HEAD_MARKS.test(sample.head) ? 0.9 : 0;
   },
