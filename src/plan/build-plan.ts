@@ -37,7 +37,7 @@ export function buildPlan(
     const job = jobs[j] as WorkJob;
     const turn = job.turns[t] as WorkTurn;
     const { request } = turn;
-    const { planned_output_tokens, ...output } = outputLength(request, options.output, outputs);
+    const output = outputLength(request, options.output, outputs);
     const prompt = sendablePrompt(request.prompt);
     if (prompt !== request.prompt) emptyPrompts++;
     const rule = release ?? afterParents(turn, indexOf[j] as Int32Array);
@@ -51,7 +51,8 @@ export function buildPlan(
       release: rule,
       request: {
         prompt,
-        ...output,
+        forced_output_tokens: output.forced_output_tokens,
+        max_tokens: output.max_tokens,
         temperature: request.temperature,
         params: request.params,
         model: null,
@@ -59,11 +60,11 @@ export function buildPlan(
       },
       planned_prompt_tokens:
         prompt === request.prompt ? recordedPromptTokens(request) : (prompt as { tokens: number }).tokens,
-      planned_output_tokens,
+      planned_output_tokens: output.planned_output_tokens,
     };
   });
   const measured = jobs.filter((job) => options.share_copies || job.copy === 0);
-  const reuse = options.optimal ? optimalReuse(measured) : null;
+  const reuse = options.optimal && tellsPrefixes(measured) ? optimalReuse(measured) : null;
   const hitRate = (job: WorkJob): number | null => {
     // A copy that shares nothing reuses what its original does.
     const id = options.share_copies ? job.job_id : originalId(job);
@@ -156,12 +157,25 @@ function recordedTime(job: WorkJob): Ms | null {
   return last >= first ? last - first : null;
 }
 
+/** Bare lengths share nothing that is known. */
+function tellsPrefixes(jobs: readonly WorkJob[]): boolean {
+  return jobs.some((job) =>
+    job.turns.some(({ request: { prompt } }) => prompt.kind !== "length" || prompt.hash_ids !== null),
+  );
+}
+
 /** An endless cache for all jobs, in order of arrival. */
 function optimalReuse(jobs: readonly WorkJob[]): PrefixReuse {
   return optimalPrefixReuse(
     jobs.map((job) => ({
       job_id: job.job_id,
-      turns: job.turns.map((turn) => ({ ...turn, think_origin: "missing" as const, gap_ms: null })),
+      turns: job.turns.map(({ request, parents, think_ms }) => ({
+        request,
+        parents,
+        think_ms,
+        think_origin: "missing" as const,
+        gap_ms: null,
+      })),
     })),
   );
 }

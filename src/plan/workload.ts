@@ -63,12 +63,33 @@ export function jobStart(job: WorkJob): Ms | null {
 
 /** A workload whose offsets have passed through `map` (turns without an offset are left alone). */
 export function mapOffsets(jobs: Workload, map: (offset: Ms) => Ms): Workload {
-  return jobs.map((job) => ({
-    ...job,
-    turns: job.turns.map((turn) =>
-      turn.offset_ms === null ? turn : { ...turn, offset_ms: map(turn.offset_ms) },
+  return jobs.map((job) =>
+    withTurns(
+      job,
+      job.turns.map((turn) => (turn.offset_ms === null ? turn : withOffset(turn, map(turn.offset_ms)))),
     ),
-  }));
+  );
+}
+
+// Literals, not spreads: a trace may have a million turns, and every transform makes them anew.
+
+export function withTurns(job: WorkJob, turns: readonly WorkTurn[]): WorkJob {
+  return {
+    job_id: job.job_id,
+    turns,
+    budget_ms: job.budget_ms,
+    copy: job.copy,
+    origin: job.origin,
+    start_delay_ms: job.start_delay_ms,
+  };
+}
+
+export function withOffset(turn: WorkTurn, offset_ms: Ms | null): WorkTurn {
+  return { request: turn.request, parents: turn.parents, think_ms: turn.think_ms, offset_ms };
+}
+
+export function withThink(turn: WorkTurn, think_ms: Ms): WorkTurn {
+  return { request: turn.request, parents: turn.parents, think_ms, offset_ms: turn.offset_ms };
 }
 
 /** Earliest and latest offset; `null` where no turn has one. */

@@ -1,5 +1,12 @@
 import { entriesOf, sortEntries } from "../entries.ts";
-import { jobStart, type Transformed, type WorkJob, type Workload } from "../workload.ts";
+import {
+  jobStart,
+  type Transformed,
+  type WorkJob,
+  type Workload,
+  withOffset,
+  withTurns,
+} from "../workload.ts";
 
 /** `--max-jobs`: the first N jobs by start (as in the trace where starts are unknown). */
 export function limitJobs(jobs: Workload, max: number | null): Transformed {
@@ -38,9 +45,9 @@ function withEffectiveTimes(job: WorkJob): WorkJob {
     let time = turn.offset_ms ?? start ?? Infinity;
     for (const parent of turn.parents) time = Math.max(time, times[parent] as number);
     times.push(time);
-    return time === Infinity ? turn : { ...turn, offset_ms: time };
+    return time === Infinity ? turn : withOffset(turn, time);
   });
-  return { ...job, turns };
+  return withTurns(job, turns);
 }
 
 function keepTurns(job: WorkJob, kept: ReadonlySet<number>): WorkJob {

@@ -1,5 +1,13 @@
 import type { Ms } from "../../core/units.ts";
-import type { Transformed, WorkJob, Workload } from "../workload.ts";
+import {
+  type Transformed,
+  type WorkJob,
+  type Workload,
+  type WorkTurn,
+  withOffset,
+  withThink,
+  withTurns,
+} from "../workload.ts";
 
 export interface ScaledThink extends Transformed {
   /** Gaps that `max_gap_ms` shortened. */
@@ -15,21 +23,19 @@ export function scaleThink(jobs: Workload, scale: number, maxGap: Ms | null): Sc
   let unknown = 0;
   let negative = 0;
   let children = 0;
-  const scaled = jobs.map((job) => ({
-    ...job,
-    turns: job.turns.map((turn) => {
-      if (turn.parents.length === 0) return turn;
-      children++;
-      if (turn.think_ms === null) unknown++;
-      else if (turn.think_ms < 0) negative++;
-      let think = Math.max(turn.think_ms ?? 0, 0) * scale;
-      if (maxGap !== null && think > maxGap) {
-        think = maxGap;
-        capped++;
-      }
-      return { ...turn, think_ms: think };
-    }),
-  }));
+  const scaleTurn = (turn: WorkTurn): WorkTurn => {
+    if (turn.parents.length === 0) return turn;
+    children++;
+    if (turn.think_ms === null) unknown++;
+    else if (turn.think_ms < 0) negative++;
+    let think = Math.max(turn.think_ms ?? 0, 0) * scale;
+    if (maxGap !== null && think > maxGap) {
+      think = maxGap;
+      capped++;
+    }
+    return think === turn.think_ms ? turn : withThink(turn, think);
+  };
+  const scaled = jobs.map((job) => (job.turns.length === 1 ? job : withTurns(job, job.turns.map(scaleTurn))));
   const notes: string[] = [];
   if (unknown > 0)
     notes.push(`think time of ${unknown} of ${children} later turns is unknown and taken as 0`);
@@ -71,10 +77,10 @@ function capJob(job: WorkJob, maxGap: Ms, speed: number): { job: WorkJob; capped
       removed += idle - maxGap;
       capped++;
     }
-    turns[t] = { ...turn, offset_ms: offset - removed };
+    turns[t] = withOffset(turn, offset - removed);
     const { recorded, arrival_ms } = turn.request;
     const service = recorded?.end_ms != null && arrival_ms !== null ? recorded.end_ms - arrival_ms : 0;
     busyUntil = Math.max(busyUntil, offset + Math.max(service, 0) / speed);
   }
-  return { job: { ...job, turns }, capped };
+  return { job: withTurns(job, turns), capped };
 }

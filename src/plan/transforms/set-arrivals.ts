@@ -5,7 +5,15 @@ import type { Ms } from "../../core/units.ts";
 import { arrivalSpan, makeArrivals } from "../arrivals/index.ts";
 import { type Entry, entriesOf, sortEntries } from "../entries.ts";
 import type { PlanOptions } from "../plan-options.ts";
-import { jobStart, mapOffsets, offsetRange, type Transformed, type Workload } from "../workload.ts";
+import {
+  jobStart,
+  mapOffsets,
+  offsetRange,
+  type Transformed,
+  type Workload,
+  withOffset,
+  withTurns,
+} from "../workload.ts";
 
 type ArrivalOptions = Pick<
   PlanOptions,
@@ -78,25 +86,25 @@ function place(
   offsets: Float64Array,
   by: "entry" | "job",
 ): Workload {
-  const moved = jobs.map((job) => ({ ...job, turns: [...job.turns] }));
+  const moved = jobs.map((job) => ({ job, turns: [...job.turns] }));
   entries.forEach((entry, i) => {
     const target = offsets[i] as number;
     for (const [j, t] of entry.members) {
       const turns = moved[j]?.turns ?? [];
       if (by === "entry") {
         const turn = turns[t];
-        if (turn !== undefined) turns[t] = { ...turn, offset_ms: target };
+        if (turn !== undefined) turns[t] = withOffset(turn, target);
         continue;
       }
       // The whole job moves; what arrives later inside it keeps its distance from the start.
       const shift = target - (entry.offset_ms ?? target);
       turns.forEach((turn, at) => {
         const own = turn.offset_ms ?? (turn.parents.length === 0 ? target - shift : null);
-        turns[at] = { ...turn, offset_ms: own === null ? null : own + shift };
+        turns[at] = withOffset(turn, own === null ? null : own + shift);
       });
     }
   });
-  return moved;
+  return moved.map(({ job, turns }) => withTurns(job, turns));
 }
 
 /** Span of all arrivals of a workload, ms; `null` without times. */

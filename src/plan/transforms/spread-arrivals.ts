@@ -5,6 +5,8 @@ import { mapOffsets, type Transformed, type Workload } from "../workload.ts";
 /** Quantised = the instants are at least this far apart and hold this many arrivals each on average. */
 const COARSE_MS = 1000;
 const CROWDED = 2;
+/** The hint is taken from the first so many jobs. */
+const LOOKED_AT = 10_000;
 /** Fewer arrivals than this say nothing. */
 const SAMPLE = 20;
 
@@ -33,7 +35,7 @@ export function spreadArrivals(jobs: Workload): Transformed {
 
 /** A hint for traces whose arrivals are quantised and are replayed as they are. */
 export function quantisationNote(jobs: Workload): string | null {
-  const grid = findGrid(jobs);
+  const grid = findGrid(jobs.slice(0, LOOKED_AT));
   if (
     grid === null ||
     grid.arrivals < SAMPLE ||
