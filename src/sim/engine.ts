@@ -44,6 +44,7 @@ export interface SimHandle {
 
 export interface SimEngine {
   readonly sim: ResolvedSim;
+  readonly seed: number | string;
   readonly counters: EngineCounters;
   /** Turns prompt texts into what {@link SimRequest} takes. */
   readonly digester: PromptDigester;
@@ -61,10 +62,10 @@ const MAX_CATCH_UP_MS = 50;
 
 class Engine implements SimEngine {
   readonly sim: ResolvedSim;
+  readonly seed: number | string;
   readonly counters = new EngineCounters();
   readonly digester: PromptDigester;
   readonly #clock: Clock;
-  readonly #seed: number | string;
   readonly #scheduler: Scheduler;
   readonly #stepTime: ReturnType<typeof stepTimer>;
   /** A step runs or is about to be planned. */
@@ -75,7 +76,7 @@ class Engine implements SimEngine {
   constructor(sim: ResolvedSim, clock: Clock, seed: number | string) {
     this.sim = sim;
     this.#clock = clock;
-    this.#seed = seed;
+    this.seed = seed;
     this.#scheduler = new Scheduler(sim);
     this.#stepTime = stepTimer(sim);
     this.digester = new PromptDigester(sim.config.block_size);
@@ -86,7 +87,7 @@ class Engine implements SimEngine {
     if (request.prompt.tokens < 1 || request.max_tokens < 1 || total > this.sim.max_model_len) {
       throw new Error(`simulated engine: request ${request.id} was not checked`);
     }
-    const answer = planAnswer(request, request.prompt.chain, this.#seed, this.sim.config.mean_output_tokens);
+    const answer = planAnswer(request, request.prompt.chain, this.seed, this.sim.config.mean_output_tokens);
     const now = this.#clock.now();
     const sequence = new Sequence(request.id, request.prompt, answer, onToken, now);
     this.#scheduler.waiting.push(sequence);

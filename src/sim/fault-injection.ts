@@ -1,6 +1,7 @@
 /** Seeded faults, for tests of clients: which request fails, which stream breaks, when the server goes away. */
 import { createRng, type Rng } from "../core/random.ts";
 import type { FaultConfig } from "./config.ts";
+import type { SimEngine } from "./engine.ts";
 
 export interface Fault {
   /** Answer with this status instead. */
@@ -18,9 +19,9 @@ export class FaultInjection {
   readonly #rng: Rng;
   #seen = 0;
 
-  constructor(config: FaultConfig | null, seed: number | string) {
-    this.#config = config;
-    this.#rng = createRng(`sim-fault/${seed}`);
+  constructor(engine: SimEngine) {
+    this.#config = engine.sim.config.faults;
+    this.#rng = createRng(`sim-fault/${engine.seed}`);
   }
 
   get slow_start_ms(): number {

@@ -76,7 +76,7 @@ class Server {
     this.#clock = options.clock;
     this.engine = createSimEngine(options.config ?? {}, options.clock, seed);
     this.#names = [...this.engine.sim.model_names, ...(options.aliases ?? [])];
-    this.#faults = new FaultInjection(this.engine.sim.config.faults, seed);
+    this.#faults = new FaultInjection(this.engine);
     this.#started = options.clock.now();
     this.#created = Math.floor(options.clock.wall() / 1000);
     this.http.keepAliveTimeout = KEEP_ALIVE_MS;

@@ -171,6 +171,47 @@ describe("the in-process client", () => {
     expect(engine.stats()).toMatchObject({ running: 0, kv_usage: 0 });
   });
 
+  it("injects the same faults as the server", async () => {
+    const code = async (faults: SimConfigInput["faults"], asks: number): Promise<(string | undefined)[]> => {
+      const { clock, ask } = setup({ faults });
+      const codes = [];
+      for (let i = 0; i < asks; i++) {
+        const seen = await clock.runUntil(ask(request(text("a"))));
+        codes.push(seen.failure?.code);
+      }
+      return codes;
+    };
+    expect(await code({ first_failures: 2 }, 3)).toEqual(["http_5xx", "http_5xx", undefined]);
+    expect(await code({ fail_rate: 1, fail_status: 429 }, 1)).toEqual(["http_429"]);
+    expect(await code({ crash_after: 1 }, 3)).toEqual([undefined, "connect", "connect"]);
+
+    const { clock, ask, engine } = setup({
+      faults: { truncate_rate: 1, truncate_after_tokens: 2, slow_start_ms: 500 },
+    });
+    const cut = await clock.runUntil(ask(request(text("a"))));
+    expect(cut).toMatchObject({
+      failure: { code: "truncated" },
+      sent_ms: 1000,
+      first_token_ms: 1511,
+      chunks: 2,
+    });
+    expect([cut.end_ms, cut.finish_reason, engine.stats().running]).toEqual([1523, null, 0]);
+
+    const late = setup({ startup_ms: 100 });
+    expect((await late.clock.runUntil(late.ask(request(text("a"))))).failure?.http_status).toBe(503);
+    await late.clock.run(1100);
+    expect((await late.clock.runUntil(late.ask(request(text("a"))))).failure).toBe(null);
+  });
+
+  it("a crash cuts what is open", async () => {
+    const { clock, client } = setup({ faults: { crash_after: 1 } });
+    const codes: (string | undefined)[] = [];
+    send(client, (seen) => codes.push(seen.failure?.code));
+    clock.at(1030, () => send(client, (seen) => codes.push(seen.failure?.code)));
+    await clock.run();
+    expect(codes).toEqual(["reset", "connect"]);
+  });
+
   it("tells a listener the first token and each chunk; closing cuts what is open", async () => {
     const { clock, client } = setup();
     const heard: string[] = [];

@@ -9,6 +9,7 @@ import type { Ms } from "../core/units.ts";
 import type { Observation } from "../record/observation.ts";
 import { isRefusal, parseApiRequest, type ApiRequest, type Refusal } from "./api-request.ts";
 import type { SequenceEnd, SimEngine, SimHandle } from "./engine.ts";
+import { FaultInjection } from "./fault-injection.ts";
 import { answerText } from "./output-words.ts";
 import { TOKEN_END } from "./tokenizer.ts";
 
@@ -86,6 +87,7 @@ class Exchange implements InFlight {
   readonly #chunk_ms: Ms[] = [];
   #text = "";
   #output = 0;
+  #truncate_after: number | null = null;
   #handle: SimHandle | null = null;
   #over = false;
 
@@ -106,17 +108,31 @@ class Exchange implements InFlight {
     this.#seen.prompt_tokens_source = "server";
   }
 
-  start(engine: SimEngine): void {
+  /** Hands the request to the engine; an injected fault cuts the answer after `truncate_after` tokens. */
+  start(engine: SimEngine, truncate_after: number | null): void {
+    if (this.#over) return;
+    this.#truncate_after = truncate_after;
     this.#handle = engine.submit(this.#asked.request, (id, at, end) => this.#token(id, at, end));
   }
 
   cancel(code: "aborted" | "timeout", message: string): void {
     if (this.#over) return;
+    const at = this.#clock.now();
+    this.#cut();
+    this.#clock.at(at, () => this.#finish(at, { code, message, http_status: null }));
+  }
+
+  /** The server went away. */
+  reset(message: string): void {
+    if (this.#over) return;
+    const at = this.#clock.now();
+    this.#cut();
+    this.#clock.at(at, () => this.#finish(at, { code: "reset", message, http_status: null }));
+  }
+
+  #cut(): void {
     this.#over = true;
     this.#handle?.abort();
-    const failure: Failure = { code, message, http_status: null };
-    const at = this.#clock.now();
-    this.#clock.at(at, () => this.#finish(at, failure));
   }
 
   #token(id: number, at: Ms, end: SequenceEnd | null): void {
@@ -125,6 +141,11 @@ class Exchange implements InFlight {
     if (id !== TOKEN_END) {
       if (this.#prepared.keep_text) this.#text += answerText(id);
       if (this.#asked.stream) this.#chunk(at);
+    }
+    if (this.#output === this.#truncate_after) {
+      this.#cut();
+      this.#finish(at, { code: "truncated", message: "injected fault", http_status: 200 });
+      return;
     }
     if (end === null) return;
     this.#over = true;
@@ -177,10 +198,15 @@ class SimClient implements Client {
   readonly #clock: Clock;
   readonly #names: readonly string[] | null;
   readonly #open = new Set<Exchange>();
+  readonly #faults: FaultInjection;
+  readonly #ready: Ms;
+  #crashed = false;
 
   constructor(engine: SimEngine, clock: Clock, options: SimClientOptions) {
     this.#engine = engine;
     this.#clock = clock;
+    this.#faults = new FaultInjection(engine);
+    this.#ready = clock.now() + engine.sim.config.startup_ms;
     const names = options.model_names ?? [];
     this.#names = names === "any" ? null : [...engine.sim.model_names, ...names];
     this.name = `simulator ${engine.sim.served_name}`;
@@ -206,8 +232,14 @@ class SimClient implements Client {
     done: (observation: Observation) => void,
     listener?: StreamListener,
   ): InFlight {
+    if (this.#clock.now() < this.#ready) return this.#answer(503, "starting up", done);
+    const fault = this.#faults.next();
+    if (fault.crash) this.#crash();
+    if (this.#crashed)
+      return this.#fail({ code: "connect", message: "the simulator has crashed", http_status: null }, done);
+    if (fault.status !== null) return this.#answer(fault.status, "injected fault", done);
     const { asked } = prepared as Prepared;
-    if (isRefusal(asked)) return this.#refuse(asked, done);
+    if (isRefusal(asked)) return this.#answer(asked.status, asked.message, done);
     const exchange = new Exchange(
       this.#clock,
       prepared as Prepared,
@@ -219,7 +251,9 @@ class SimClient implements Client {
       listener,
     );
     this.#open.add(exchange);
-    exchange.start(this.#engine);
+    const start = (): void => exchange.start(this.#engine, fault.truncate_after);
+    if (this.#faults.slow_start_ms === 0) start();
+    else this.#clock.at(this.#clock.now() + this.#faults.slow_start_ms, start);
     return exchange;
   }
 
@@ -228,17 +262,23 @@ class SimClient implements Client {
     return Promise.resolve();
   }
 
-  #refuse(refusal: Refusal, done: (observation: Observation) => void): InFlight {
+  #answer(status: number, message: string, done: (observation: Observation) => void): InFlight {
+    return this.#fail({ code: httpFailureCode(status), message, http_status: status }, done);
+  }
+
+  #fail(failure: Failure, done: (observation: Observation) => void): InFlight {
     const now = this.#clock.now();
     const seen = observe(now);
-    seen.http_status = refusal.status;
-    seen.failure = {
-      code: httpFailureCode(refusal.status),
-      message: refusal.message,
-      http_status: refusal.status,
-    };
+    seen.http_status = failure.http_status;
+    seen.failure = failure;
+    if (failure.code === "connect") seen.sent_ms = null;
     this.#clock.at(now, () => done(seen));
     return { cancel: () => {} };
+  }
+
+  #crash(): void {
+    this.#crashed = true;
+    for (const exchange of this.#open) exchange.reset("the simulator has crashed");
   }
 }
 
