@@ -57,8 +57,12 @@ describe("resolveEndpoint", () => {
 
 describe("serverUrl", () => {
   it.each([
-    ["http://h:1", "http://h:1/health"],
-    ["http://h:1/v1/", "http://h:1/health"],
-    ["http://u:p@h:1/sub/v1", "http://h:1/sub/health"],
-  ])("%s", (base, url) => expect(serverUrl(base, "/health")).toBe(url));
+    ["http://h:1", "/health", "http://h:1/health"],
+    ["http://h:1/v1/", "/health", "http://h:1/health"],
+    ["http://u:p@h:1/sub/v1", "/health", "http://h:1/sub/health"],
+    ["http://h:1/v1/chat/completions", "/health", "http://h:1/health"],
+    ["http://h:1/v1", "/v1/models", "http://h:1/v1/models"],
+    ["http://h:1", "/v1/models", "http://h:1/v1/models"],
+    ["http://h:1/api/v3", "/v1/models", "http://h:1/api/v3/models"],
+  ])("%s %s", (base, path, url) => expect(serverUrl(base, path)).toBe(url));
 });

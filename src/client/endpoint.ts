@@ -67,12 +67,20 @@ export function resolveEndpoint(baseUrl: string, defaultPath: string, endpoint?:
   return makeEndpoint(base, path + slash, joinQueries(base.query, query));
 }
 
-/** The base URL with another path of the same server: `/health` beside `/v1`. Credentials are not in it. */
+/**
+ * Another path of the same server, as a whole URL without credentials: `/health` beside `/v1`; `/v1/models` in the version that the
+ * base URL names (`/api/v3/models`).
+ */
 export function serverUrl(baseUrl: string, path: string): string {
   const { origin, path: own } = parseBaseUrl(baseUrl);
   const root = segments(own);
-  if (isVersion(root.at(-1))) root.pop();
-  return new URL(`/${[...root, ...segments(path)].join("/")}`, origin).href;
+  const wanted = segments(path);
+  const at = root.findLastIndex(isVersion);
+  const version = root[at];
+  // What follows the version is an endpoint that somebody copied along.
+  if (version !== undefined) root.length = at;
+  if (version !== undefined && isVersion(wanted[0])) wanted[0] = version;
+  return new URL(`/${[...root, ...wanted].join("/")}`, origin).href;
 }
 
 function makeEndpoint(base: BaseUrl, path: string, query: string): Endpoint {

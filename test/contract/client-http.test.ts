@@ -64,9 +64,25 @@ describe.each(TRANSPORTS)("%s", (name, transport) => {
     const stub = await stubFor(() => [{ bytes: ANSWER }]);
     const one = client(stub.url);
     expect((await send(one)).failure).toBeNull();
+    await new Promise((resolve) => setTimeout(resolve, 30));
     const again = await send(one);
     expect([again.failure, again.connect_ms]).toEqual([null, 0]);
     expect([stub.connections, stub.requests.length]).toEqual([1, 2]);
+  });
+
+  it("uses it at once where the server says that it keeps it", async () => {
+    const kept = response([R("A"), FIN("stop"), DONE], "chunked", { headers: ["Connection: keep-alive"] });
+    const stub = await stubFor(() => [{ bytes: kept }]);
+    const one = client(stub.url);
+    for (let i = 0; i < 5; i++) expect((await send(one)).failure).toBeNull();
+    expect([stub.connections, stub.requests.length]).toEqual([1, 5]);
+  });
+
+  it.runIf(ours)("a server that closes after each response without a word loses no request", async () => {
+    const stub = await stubFor(() => [{ bytes: ANSWER }, { at: 2, end: "fin" }]);
+    const one = client(stub.url);
+    for (let i = 0; i < 40; i++) expect((await send(one)).failure).toBeNull();
+    expect(stub.requests.length).toBe(40);
   });
 
   it("sends what was asked, and no more", async () => {
@@ -220,7 +236,9 @@ describe.each(TRANSPORTS)("%s", (name, transport) => {
     expect((await send(client(url))).failure?.code).toBe("tls");
     expect((await send(client(url, { insecure: true }))).failure).toBeNull();
     const trusted = client(url, { ca: TLS.cert });
-    const [first, second] = [await send(trusted), await send(trusted)];
+    const first = await send(trusted);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    const second = await send(trusted);
     expect([first.failure, second.failure, second.connect_ms, second.text]).toEqual([null, null, 0, "AB"]);
     expect(first.connect_ms).toBeGreaterThan(0);
   });

@@ -25,6 +25,8 @@ export interface ConnectionOwner {
   released(connection: Connection, at: Ms): void;
   gone(connection: Connection, at: Ms): void;
   responseHeaders(headers: ResponseHeaders): void;
+  /** A request on a connection that had been idle for `idle` met its end, and was lost. */
+  staleAfter(idle: Ms): void;
 }
 
 /** How long the rest of a body is waited for once the exchange is over. */
@@ -50,6 +52,8 @@ export class Connection implements ResponseSink, Exchange {
   #idle = false;
   /** Since when it waits for work. */
   idleSince: Ms = 0;
+  /** How long it had been idle when the exchange under way began; `null` for its first. */
+  #idleBefore: Ms | null = null;
 
   /** Opens a connection and sends `request` as soon as it is ready. */
   constructor(origin: Origin, owner: ConnectionOwner, request: Buffer, handler: ExchangeHandler) {
@@ -110,6 +114,7 @@ export class Connection implements ResponseSink, Exchange {
     this.#handler = handler;
     this.#socket.ref();
     const now = this.#owner.clock.now();
+    this.#idleBefore = now - this.idleSince;
     handler.sent(now, 0);
     this.#socket.write(request);
   }
@@ -187,6 +192,8 @@ export class Connection implements ResponseSink, Exchange {
   #end(code: Parameters<ExchangeHandler["fail"]>[0], message: string, now: Ms): void {
     const handler = this.#handler;
     this.#handler = null;
+    if (code === "reset" && this.#idleBefore !== null && !this.#parser.started)
+      this.#owner.staleAfter(this.#idleBefore);
     this.#close(now);
     handler?.fail(code, message, now);
   }

@@ -4,6 +4,9 @@ import { IdleLimit } from "./idle-limit.ts";
 describe("IdleLimit", () => {
   it("trusts half a second at first, and what sockets were seen to survive less half a second", () => {
     const limit = new IdleLimit();
+    expect([limit.mayReuse(0), limit.mayReuse(9), limit.mayReuse(10)]).toEqual([false, false, true]);
+    limit.survived(10);
+    expect(limit.mayReuse(0)).toBe(true);
     expect([limit.mayReuse(500), limit.mayReuse(501)]).toEqual([true, false]);
     limit.survived(3000);
     expect([limit.mayReuse(2500), limit.mayReuse(2501)]).toEqual([true, false]);
@@ -24,6 +27,17 @@ describe("IdleLimit", () => {
     const limit = new IdleLimit();
     limit.closed(400);
     expect(limit.mayReuse(0)).toBe(false);
+  });
+
+  it("takes the server's word that it keeps connections", () => {
+    for (const say of [
+      (limit: IdleLimit) => limit.keeps(),
+      (limit: IdleLimit) => limit.keepAliveHeader("timeout=5"),
+    ]) {
+      const limit = new IdleLimit();
+      say(limit);
+      expect(limit.mayReuse(0)).toBe(true);
+    }
   });
 
   it("ignores a header without a timeout", () => {

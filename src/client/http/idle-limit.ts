@@ -4,11 +4,15 @@
  *
  * - the server's `Keep-Alive: timeout`, or the shortest idle time after which it was seen to close, less 500 ms;
  * - as long as neither is known: less than the longest idle time that a socket was seen to survive, less 500 ms, and
- *   always up to 500 ms. Sockets beyond that are kept for a while, unused, to learn from.
+ *   always up to 500 ms. Sockets beyond that are kept for a while, unused, to learn from;
+ * - as long as the server has neither said that it keeps connections nor been seen to: not at once. Some close after every
+ *   response without a word, and their FIN is still on the way when the next request is due.
  */
 import type { Ms } from "../../core/units.ts";
 
 const MARGIN_MS = 500;
+/** A socket that is open for so long after a response was not closed with it. */
+const SETTLED_MS = 10;
 /** Unused sockets are given up after this. */
 const KEEP_MS = 120_000;
 
@@ -16,9 +20,16 @@ export class IdleLimit {
   #told: Ms | null = null;
   #closedAfter: Ms | null = null;
   #survived: Ms = 0;
+  #keeps = false;
+
+  /** The server said that it keeps the connection. */
+  keeps(): void {
+    this.#keeps = true;
+  }
 
   /** A `Keep-Alive` response header; its timeout is in seconds. */
   keepAliveHeader(value: string): void {
+    this.#keeps = true;
     const match = /(?:^|[,;\s])timeout\s*=\s*"?(\d+)/i.exec(value);
     if (match === null) return;
     const ms = Number(match[1]) * 1000;
@@ -32,10 +43,12 @@ export class IdleLimit {
 
   /** A socket has been idle for `ms` and is still open. */
   survived(ms: Ms): void {
+    if (ms >= SETTLED_MS) this.#keeps = true;
     if (ms > this.#survived) this.#survived = ms;
   }
 
   mayReuse(idle: Ms): boolean {
+    if (!this.#keeps && idle < SETTLED_MS) return false;
     const known = this.#known();
     if (known !== null) return idle <= known - MARGIN_MS;
     return idle <= Math.max(MARGIN_MS, this.#survived - MARGIN_MS);
