@@ -78,8 +78,8 @@ function place(spans: readonly unknown[], where: string, trace_id: string | null
   return spans.map((span, at) => ({ where: `${where}[${at}]`, span, trace_id }));
 }
 
-export /** Whether a value carries a span id, in any of the spellings. */
-export function isSpan(value: unknown): value is JsonObject {
+/** Whether a value carries a span id, in any of the spellings. */
+export function isSpan(value: unknown): boolean {
   if (!isObject(value)) return false;
   return (
     (value["span_id"] ?? value["spanId"] ?? value["spanID"]) !== undefined ||
