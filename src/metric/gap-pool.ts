@@ -68,6 +68,7 @@ export class GapPool {
   /** Gaps before chunks without tokens, and what was made of them: rare, kept apart. */
   readonly #gapOnly = new GapBlocks(false);
   readonly #itlOnly = new GapBlocks(true);
+  #chunkGap: { readonly key: string; readonly distribution: Distribution } | null = null;
   #told = 0;
   #untold = 0;
 
@@ -75,6 +76,7 @@ export class GapPool {
   add(record: RequestRecord): void {
     const { chunk_ms, chunk_tokens } = record;
     if (chunk_ms === undefined || chunk_ms.length < 2) return;
+    this.#chunkGap = null;
     const known = chunk_tokens !== null && chunk_tokens.length === chunk_ms.length;
     if (!known) {
       this.#untold++;
@@ -98,13 +100,17 @@ export class GapPool {
   }
 
   chunkGap(percentiles: readonly number[]): Distribution {
-    return describePool(
-      [...this.#plain.view(false), ...this.#spread.view(false), ...this.#gapOnly.view(false)],
-      percentiles,
-    );
+    const key = percentiles.join();
+    if (this.#chunkGap?.key !== key) {
+      const blocks = [...this.#plain.view(false), ...this.#spread.view(false), ...this.#gapOnly.view(false)];
+      this.#chunkGap = { key, distribution: describePool(blocks, percentiles) };
+    }
+    return this.#chunkGap.distribution;
   }
 
   itl(percentiles: readonly number[]): Distribution {
+    // One token a chunk throughout: the same values, so the passes over them are made once.
+    if (this.#spread.blocks.length + this.#gapOnly.blocks.length === 0) return this.chunkGap(percentiles);
     return describePool(
       [...this.#plain.view(false), ...this.#spread.view(true), ...this.#itlOnly.view(true)],
       percentiles,
