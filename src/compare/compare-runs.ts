@@ -105,6 +105,28 @@ export function compareRuns(a: RunSamples, b: RunSamples, options: CompareOption
   };
 }
 
+/** Runs of one configuration: same options, model and server. What differs among them is noise. */
+export function repeatGroups(runs: readonly RunSamples[]): RunSamples[][] {
+  const groups: RunSamples[][] = [];
+  for (const run of runs) {
+    const group = groups.find(
+      ([first]) => first !== undefined && sameConfiguration(first.identity, run.identity),
+    );
+    if (group === undefined) groups.push([run]);
+    else group.push(run);
+  }
+  return groups;
+}
+
+function sameConfiguration(a: RunIdentity, b: RunIdentity): boolean {
+  return (
+    a.model === b.model &&
+    a.trace_sha256 === b.trace_sha256 &&
+    optionChanges(a, b).every(({ key }) => /^(seed|prompt_seed|base_url|host|port)$/.test(key)) &&
+    serverChanges(a, b).length === 0
+  );
+}
+
 /** The jobs ok in both runs, their samples, and one set of draws. */
 export class Pairing {
   /** Sorted, so that swapped runs draw the same jobs. */
@@ -178,7 +200,11 @@ export class Pairing {
   }
 }
 
-function verdictOf(statistic: Statistic, { interval }: RatioEstimate): StatisticRow["verdict"] {
+/** Changes that print as 0.0 % are none, however narrow the interval (virtual time has no noise at all). */
+const NEGLIGIBLE = 5e-4;
+
+function verdictOf(statistic: Statistic, { ratio, interval }: RatioEstimate): StatisticRow["verdict"] {
+  if (ratio === null || Math.abs(Math.log(ratio)) < NEGLIGIBLE) return "unclear";
   if (interval === null || (interval.low <= 1 && interval.high >= 1)) return "unclear";
   const grew = interval.low > 1;
   return grew === (statistic.better === "higher") ? "better" : "worse";

@@ -180,7 +180,10 @@ function takeSecret(
 
 /** JSON Schema (2020-12) of the whole file, for editors: sweep sections plus the options of `optionSchema`. */
 export function configJsonSchema(optionSchema: JsonObject): JsonObject {
-  const own = z.toJSONSchema(sweepSchema, { io: "input" }) as unknown as { properties: JsonObject };
+  const own = z.toJSONSchema(sweepSchema, { io: "input" }) as unknown as {
+    properties: JsonObject;
+    $defs?: JsonObject;
+  };
   const options = (optionSchema["properties"] ?? {}) as JsonObject;
   const trace = options["trace_file"];
   const grouped = {
@@ -193,6 +196,7 @@ export function configJsonSchema(optionSchema: JsonObject): JsonObject {
     title: "reprise.yaml",
     type: "object",
     additionalProperties: false,
+    $defs: { ...(optionSchema["$defs"] as JsonObject | undefined), ...own.$defs },
     properties: {
       trace: trace ?? {},
       ...options,

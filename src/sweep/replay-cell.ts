@@ -26,9 +26,10 @@ export const LOAD_OPTIONS: readonly string[] = Object.keys(replayOptions).filter
     ),
 );
 
-export function replayCell(env: RunEnvironment, call: HttpCall): RunOnce {
+/** `flags` were given on the command line, checked already: they win over the file, and the cell's load over them. */
+export function replayCell(env: RunEnvironment, call: HttpCall, flags: ReplayGiven = {}): RunOnce {
   return async (task: CellTask): Promise<CellOutcome> => {
-    const given = givenOf(task);
+    const given = givenOf(task, flags);
     const trace = given.trace_file;
     if (trace === undefined)
       throw new UserError("which trace? the configuration names none", { hint: "trace: agents.jsonl" });
@@ -77,7 +78,7 @@ async function keepEngineFacts(folder: string, engine: EngineSummary): Promise<v
   writeManifest(folder, { ...manifest, end: { ...manifest.end, engine: { ...engine } } });
 }
 
-function givenOf(task: CellTask): ReplayGiven {
+function givenOf(task: CellTask, flags: ReplayGiven): ReplayGiven {
   const { cell, options } = task;
   const knobs = Object.entries({ ...task.in_process, ...cell.knobs });
   const metadata = (options["metadata"] ?? {}) as JsonObject;
@@ -93,7 +94,8 @@ function givenOf(task: CellTask): ReplayGiven {
       ? {}
       : { backend: "sim", sim: mapText(simSettings(task.in_process as Record<string, JsonValue>)) }),
   };
-  return givenFromObject(replayOptions, merged, `cell ${cell.name}`);
+  const { out: _out, label: _label, metadata: _metadata, ...winning } = flags;
+  return { ...givenFromObject(replayOptions, merged, `cell ${cell.name}`), ...winning };
 }
 
 function mapText(values: Readonly<Record<string, JsonValue>>): JsonObject {

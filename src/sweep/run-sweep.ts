@@ -63,6 +63,8 @@ export interface SweepRequest {
   readonly cells: readonly Cell[];
   /** Options of replay, from the file and the flags. */
   readonly options: JsonObject;
+  /** Flags that win over the options; part of what makes results comparable. */
+  readonly flags?: JsonObject;
   /** Folder of the sweep; one that is there is gone on with. */
   readonly out: string;
 }
@@ -73,6 +75,8 @@ export interface SweepEnvironment {
   readonly runOnce: RunOnce;
   warn(text: string): void;
   onProgress?(progress: SweepProgress): void;
+  /** After each run: all cells as they stand. */
+  onResults?(results: readonly CellResult[]): void;
   /** Registers a handler of interrupts; returns how to unregister. */
   onInterrupt(handler: (count: number) => void): () => void;
 }
@@ -89,6 +93,7 @@ export async function runSweep(request: SweepRequest, env: SweepEnvironment): Pr
   const { header: _secret, ...plain } = options;
   const log = SweepLog.open(out, {
     options: plain,
+    flags: request.flags ?? {},
     engine: sections.engine as unknown as JsonObject,
     cache: sections.cache,
   });
@@ -171,6 +176,11 @@ class Sweep {
         this.#finished++;
         this.#spentMs += this.#env.clock.now() - begin;
         this.#tell(null);
+        this.#env.onResults?.(
+          this.#request.cells.map((cell) =>
+            joinCell(cell, this.#log.results, this.#request.sections.repeats),
+          ),
+        );
       }
     } finally {
       if (server !== null) await server.process.stop();

@@ -39,6 +39,16 @@ export const VERBS: readonly VerbEntry[] = [
     load: async () => (await import("./report.ts")).report,
   },
   {
+    name: "compare",
+    summary: "compares runs of the same work job by job, with confidence intervals and gates",
+    load: async () => (await import("./compare.ts")).compare,
+  },
+  {
+    name: "sweep",
+    summary: "launches the server once for each configuration and compares them on the same trace",
+    load: async () => (await import("./sweep.ts")).sweep,
+  },
+  {
     name: "sim",
     summary: "runs the simulated engine as an OpenAI-compatible server",
     load: async () => (await import("./sim.ts")).sim,
