@@ -19,25 +19,42 @@ const CR = 13;
 /** Batches of lines (for speed: one `await` per read, not per line). Blank lines are kept; callers skip them. */
 export async function* readLineBatches(path: string): AsyncGenerator<Line[]> {
   let number = 0;
-  let rest: Buffer | null = null;
+  // The start of a line whose end has not come; pieces are joined once, so that a long line costs linear time.
+  let rest: Buffer[] = [];
   for await (const chunk of readBytes(path)) {
-    const bytes: Buffer = rest === null ? chunk : Buffer.concat([rest, chunk]);
     const batch: Line[] = [];
     let start = 0;
-    // A long line that spans many reads is searched once: only the new bytes are scanned.
-    let from = rest === null ? 0 : rest.length;
-    for (let end = bytes.indexOf(LF, from); end !== -1; end = bytes.indexOf(LF, from)) {
-      const stop = end > start && bytes[end - 1] === CR ? end - 1 : end;
-      batch.push({ number: ++number, text: bytes.toString("utf8", start, stop) });
+    for (let end = chunk.indexOf(LF); end !== -1; end = chunk.indexOf(LF, start)) {
+      if (rest.length > 0) {
+        rest.push(chunk.subarray(0, end));
+        batch.push({ number: ++number, text: lineText(path, Buffer.concat(rest)) });
+        rest = [];
+      } else {
+        const stop = end > start && chunk[end - 1] === CR ? end - 1 : end;
+        batch.push({ number: ++number, text: chunk.toString("utf8", start, stop) });
+      }
       start = end + 1;
-      from = start;
     }
-    rest = start < bytes.length ? bytes.subarray(start) : null;
+    if (start < chunk.length) rest.push(start === 0 ? chunk : chunk.subarray(start));
     if (batch.length > 0) yield batch;
   }
-  if (rest !== null) {
-    const stop = rest[rest.length - 1] === CR ? rest.length - 1 : rest.length;
-    yield [{ number: ++number, text: rest.toString("utf8", 0, stop) }];
+  if (rest.length > 0) yield [{ number: ++number, text: lineText(path, Buffer.concat(rest)) }];
+}
+
+function lineText(path: string, bytes: Buffer): string {
+  return decode(path, bytes[bytes.length - 1] === CR ? bytes.subarray(0, bytes.length - 1) : bytes);
+}
+
+function decode(path: string, bytes: Buffer): string {
+  try {
+    return bytes.toString("utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ERR_STRING_TOO_LONG") throw error;
+    const name = path === "-" ? "standard input" : path;
+    throw new UserError(`${name}: ${Math.round(bytes.length / 2 ** 20)} MiB in one line or document`, {
+      hint: "at most 512 MiB can be read as one; split it, or write one row a line",
+      cause: error,
+    });
   }
 }
 
@@ -45,7 +62,7 @@ export async function* readLineBatches(path: string): AsyncGenerator<Line[]> {
 export async function readText(path: string): Promise<string> {
   const parts: Buffer[] = [];
   for await (const chunk of readBytes(path)) parts.push(chunk);
-  return Buffer.concat(parts).toString("utf8");
+  return decode(path, Buffer.concat(parts));
 }
 
 /** Bytes of a file or stdin (`-`), gzip undone, BOM dropped. A file that cannot be read is a {@link UserError}. */
@@ -80,7 +97,8 @@ async function ungzip(source: Readable): Promise<AsyncIterable<unknown>> {
     try {
       if (head.length > 0) yield head;
       if (ended) return;
-      for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value;
+      for (let next = await iterator.next(); next.done !== true; next = await iterator.next())
+        yield next.value;
     } finally {
       // A reader that stops early (detection) must not leave the file open.
       await iterator.return?.();

@@ -16,6 +16,8 @@ export interface Arrivals {
   /** Different instants, and the most requests at one. */
   readonly distinct: number;
   readonly largest_burst: number;
+  /** Whether some times are no whole milliseconds. */
+  readonly fractional: boolean;
   /** The step the times were rounded to (see below); `null` where none shows. */
   readonly quantum_ms: Ms | null;
 }
@@ -49,6 +51,7 @@ export function describeArrivals(times: readonly Ms[]): Arrivals | null {
     cv: n > 2 && span_ms > 0 ? (gap_ms.std as number) / (gap_ms.mean as number) : null,
     distinct,
     largest_burst,
+    fractional: sorted.some((time) => !Number.isInteger(time)),
     quantum_ms: quantumOf(gaps, n, distinct),
   };
 }

@@ -56,8 +56,7 @@ function unknownFormat(sample: Sample, name: string, formats: readonly TraceForm
   if (nearest !== null) {
     const missing = (nearest.marks ?? []).find((mark) => !keys.has(mark));
     const why =
-      nearest.whyNot?.(sample) ??
-      (missing === undefined ? "its values do not fit" : `"${missing}" is missing`);
+      nearest.whyNot?.(sample) ?? (missing === undefined ? unfit(sample) : `"${missing}" is missing`);
     return new UserError(
       `${where}: no known trace format; the nearest is ${nearest.name}, but ${plainText(why)}`,
       {
@@ -70,6 +69,12 @@ function unknownFormat(sample: Sample, name: string, formats: readonly TraceForm
       ? `its keys (${[...keys].slice(0, 6).map(plainText).join(", ")}) are those of none`
       : "it starts neither with JSON nor with a CSV header";
   return new UserError(`${where}: no known trace format; ${what}`, { hint: knownFormats(formats) });
+}
+
+function unfit(sample: Sample): string {
+  return Array.isArray(sample.document)
+    ? "its rows stand in one JSON array, not one a line"
+    : "its values do not fit";
 }
 
 function knownFormats(formats: readonly TraceFormat[]): string {

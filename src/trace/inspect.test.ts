@@ -37,6 +37,10 @@ describe("units (case 26)", () => {
     expect(inspect(at(5, 5, 5)).warnings).toEqual([]);
     expect(inspect(at(5)).warnings).toEqual([]);
   });
+  it("a handful of requests at fractions of a second warns too; the same in whole ms does not", () => {
+    expect(inspect(at(0, 1.5, 3.25, 9)).warnings).toHaveLength(1);
+    expect(inspect(at(0, 2, 3, 9)).warnings).toHaveLength(0);
+  });
   it("nanoseconds read as ms warn", () => {
     expect(inspect(at(0, 1e9, 2e9)).warnings[0]).toContain("are the timestamps finer than milliseconds?");
   });

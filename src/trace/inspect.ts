@@ -245,12 +245,16 @@ function notesOf(arrivals: Arrivals | null, think: ThinkTimes): string[] {
   return notes;
 }
 
-/** Units that were misread show in the rate: no service gets 1,000 requests a second over a whole trace of ms. */
+/**
+ * Units that were misread show in the rate: no service gets 1,000 requests a second over a whole trace of ms, nor 100 at
+ * fractions of one.
+ */
 function warningsOf(arrivals: Arrivals | null, turns: number): string[] {
   if (arrivals === null || turns < 2) return [];
   const { span_ms, rate_per_s } = arrivals;
   const warnings: string[] = [];
-  if (span_ms > 0 && (rate_per_s as number) > 1000)
+  const suspicious = arrivals.fractional ? 100 : 1000;
+  if (span_ms > 0 && (rate_per_s as number) > suspicious)
     warnings.push(
       `${turns} requests in ${span_ms} ms (${Math.round(rate_per_s as number)} a second): are the timestamps in seconds?`,
     );

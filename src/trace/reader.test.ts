@@ -49,6 +49,9 @@ describe("detection", () => {
     await expect(readTrace(write("TIMESTAMP,ContextTokens\n1,2\n"))).rejects.toThrow(
       'the nearest is azure, but "GeneratedTokens" is missing',
     );
+    await expect(readTrace(write(`[${MOON}]`))).rejects.toThrow(
+      "its rows stand in one JSON array, not one a line",
+    );
     await expect(readTrace(write('{"colour": 1}\n'))).rejects.toThrow("its keys (colour) are those of none");
     await expect(readTrace(write("hello\n"))).rejects.toThrow(
       "it starts neither with JSON nor with a CSV header",

@@ -2,7 +2,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { UserError } from "../core/failure.ts";
-import { readLineBatches, readText } from "../core/lines.ts";
+import { readBytes, readLineBatches, readText } from "../core/lines.ts";
 import { plainText } from "../core/terminal-text.ts";
 import { splitCsvLine } from "./csv-reader.ts";
 import type { Sample } from "./format.ts";
@@ -65,6 +65,15 @@ async function lookAt(
   if (lines.length === 1 && !more) document = rows[0];
   else if (rows[0] === undefined && /^\s*[{[]/.test(head)) document = tryParse(await readText(path));
   return { head, lines, rows, document };
+}
+
+/** The first character that is no white space; empty for an empty file. */
+export async function firstMark(path: string): Promise<string> {
+  for await (const bytes of readBytes(path)) {
+    const match = /[^\s\ufeff]/.exec(bytes.toString("utf8"));
+    if (match !== null) return match[0];
+  }
+  return "";
 }
 
 function tryParse(text: string): unknown {

@@ -11,7 +11,7 @@ import { newProvenance } from "../new-request.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { objectsField, optionalId, optionalObjects, stringField } from "../row-fields.ts";
 import { kindOf, readJsonlRows } from "../row-reader.ts";
-import { shareOfRows, takeSample } from "../sample.ts";
+import { firstMark, shareOfRows } from "../sample.ts";
 import type { Trace } from "../trace.ts";
 import type { TraceRequest } from "../trace-request.ts";
 
@@ -46,8 +46,7 @@ export const sharegpt: TraceFormat = {
       requests.push(...turns);
       return undefined;
     };
-    const sample = await takeSample(path, account.file);
-    if (sample.document === undefined || !Array.isArray(sample.document)) {
+    if ((await firstMark(path)) !== "[") {
       await readJsonlRows(path, account, take);
     } else {
       const document = await readJsonDocument(path, options);
