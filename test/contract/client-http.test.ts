@@ -344,8 +344,11 @@ describe("undici", () => {
       proxy: `http://me:proxy-pass@127.0.0.1:${(proxy.address() as AddressInfo).port}`,
     });
     const seen = await send(client);
+    expect(seen.connect_ms).toBeGreaterThan(0);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect((await send(client)).connect_ms).toBe(0);
     await client.close();
-    expect([seen.failure, seen.text]).toEqual([null, "AB"]);
+    expect([seen.failure, seen.text, seenByProxy.length]).toEqual([null, "AB", 1]);
     expect(seenByProxy[0]).toContain(`CONNECT 127.0.0.1:${stub.port}`);
     expect(seenByProxy[0]).toContain(Buffer.from("me:proxy-pass").toString("base64"));
     expect(seenByProxy[0]).not.toContain("sk-server-key");

@@ -3,6 +3,7 @@
  * after undici has parsed, and the time of a connection is taken from its connector. All of undici's own time limits are
  * off; ours count.
  */
+import { subscribe } from "node:diagnostics_channel";
 import type { Dispatcher } from "undici";
 import { UserError } from "../../core/failure.ts";
 import type { Clock } from "../../core/clock.ts";
@@ -27,12 +28,16 @@ interface UndiciRequest extends WireRequest {
 
 type Undici = typeof import("undici");
 
+/** Connections that undici made so far, proxied ones included: tells whether a request had to wait for one. */
+let connections = 0;
+subscribe("undici:client:connected", () => {
+  connections++;
+});
+
 export class UndiciTransport implements Transport {
   readonly #options: UndiciOptions;
   readonly #dispatcher: Promise<Dispatcher>;
   #ready: Dispatcher | null = null;
-  /** Connections made so far: tells whether a request had to wait for one. */
-  #connections = 0;
 
   constructor(options: UndiciOptions) {
     if (options.proxy !== null) checkProxy(options.proxy);
@@ -61,7 +66,7 @@ export class UndiciTransport implements Transport {
   }
 
   start(request: WireRequest, handler: ExchangeHandler): Exchange {
-    const exchange = new UndiciExchange(this.#options.clock, handler, () => this.#connections);
+    const exchange = new UndiciExchange(this.#options.clock, handler);
     const { options } = request as UndiciRequest;
     if (this.#ready !== null) exchange.dispatch(this.#ready, options);
     else void this.#dispatcher.then((dispatcher) => exchange.dispatch(dispatcher, options));
@@ -89,7 +94,6 @@ export class UndiciTransport implements Transport {
       const credentials = url.username === "" ? null : proxyAuthorization(url);
       url.username = "";
       url.password = "";
-      this.#connections++;
       return new undici.ProxyAgent({
         ...limits,
         uri: url.href,
@@ -98,36 +102,24 @@ export class UndiciTransport implements Transport {
         ...(credentials === null ? {} : { token: credentials }),
       });
     }
-    const connector = undici.buildConnector({ ...tls, allowH2: http2, timeout: 0 });
-    return new undici.Agent({
-      ...limits,
-      connect: (options, callback) => {
-        connector(options, (...result) => {
-          this.#connections++;
-          callback(...result);
-        });
-      },
-    });
+    return new undici.Agent({ ...limits, connect: { ...tls, timeout: 0 } });
   }
 }
 
 class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
   readonly #clock: Clock;
   readonly #handler: ExchangeHandler;
-  readonly #connections: () => number;
   readonly #started: Ms;
-  readonly #connectionsBefore: number;
+  readonly #connectionsBefore = connections;
   #controller: Dispatcher.DispatchController | null = null;
   #over = false;
   #aborted = false;
   #headSeen = false;
 
-  constructor(clock: Clock, handler: ExchangeHandler, connections: () => number) {
+  constructor(clock: Clock, handler: ExchangeHandler) {
     this.#clock = clock;
     this.#handler = handler;
-    this.#connections = connections;
     this.#started = clock.now();
-    this.#connectionsBefore = connections();
   }
 
   dispatch(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions): void {
@@ -160,7 +152,7 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
       return;
     }
     const now = this.#clock.now();
-    const waited = this.#connections() !== this.#connectionsBefore;
+    const waited = connections !== this.#connectionsBefore;
     this.#handler.sent(now, waited ? now - this.#started : 0);
   }
 
