@@ -57,7 +57,10 @@ const LOADS = {
 for (const name of only) {
   const spec = LOADS[name]();
   process.stdout.write(`${name}: ${spec.title}\n`);
-  for (let round = 0; round < (spec.rounds ?? rounds); round++) report(await measure(spec));
+  for (let round = 0; round < (spec.rounds ?? rounds); round++) {
+    if (name === "rate") reportBare(await measureBare(spec.plan));
+    report(await measure(spec));
+  }
 }
 
 function timed(n, rate) {
@@ -104,6 +107,29 @@ function turn() {
     model: null,
     copy: 0,
   };
+}
+
+/** The same instants on the bare clock, nothing sent: what this machine allows at this moment. */
+function measureBare(plan) {
+  const clock = new RealClock();
+  const start = clock.now() + 50;
+  const late = [];
+  return new Promise((resolve) => {
+    for (const { release } of plan.requests) {
+      const due = start + release.offset_ms;
+      clock.at(due, () => {
+        late.push(clock.now() - due);
+        if (late.length === plan.requests.length) resolve(describeSamples(late, [50, 99]));
+      });
+    }
+  });
+}
+
+function reportBare(lateness) {
+  const ms = (value) => `${value.toFixed(3)} ms`;
+  process.stdout.write(
+    `  (bare clock      lateness p50 ${ms(lateness.p50)}  p99 ${ms(lateness.p99)}  max ${ms(lateness.max)})\n`,
+  );
 }
 
 async function measure({ plan, service, bytes }) {

@@ -64,6 +64,11 @@ function auto(
   if (started === 0) {
     if (options.arrival_rate !== null)
       return chosen("jobs", "the trace has no arrival times, the rate gives them");
+    if (options.arrival_type !== "trace") {
+      throw new UserError(
+        `--arrival-type ${options.arrival_type} needs --arrival-rate: the trace has no arrival times`,
+      );
+    }
     return chosen("closed", "the trace has no arrival times");
   }
   if (tellsThinkTimes(jobs)) {

@@ -119,6 +119,7 @@ describe("pacing", () => {
     refused(twoJobs, { output_tokens: 0 });
     refused(singles(null), { arrival_type: "uniform", pacing: "jobs" });
     refused(singles(3, 3), { arrival_type: "random", pacing: "recorded" });
+    expect(() => plan(singles(null), { arrival_type: "uniform" })).toThrow("needs --arrival-rate");
     expect(() => planTrace([], {})).toThrow(UserError);
   });
 });
