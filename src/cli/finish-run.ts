@@ -1,5 +1,5 @@
 /** A finished run becomes what the user sees: the summary on stdout, `summary.json` in the folder, the exit code. */
-import { EXIT, type ExitCode } from "../core/failure.ts";
+import { EXIT, type ExitCode, UserError } from "../core/failure.ts";
 import type { JsonObject } from "../core/json.ts";
 import { plainText } from "../core/terminal-text.ts";
 import { exitCodeOf, type RunAnalysis } from "../metric/index.ts";
@@ -19,7 +19,7 @@ export interface FinishGiven {
 
 export async function finishRun(finished: FinishedRun, given: FinishGiven, io: Io): Promise<ExitCode> {
   const analysis = await analyzeFolder(finished.folder, summaryFlags(given as JsonObject));
-  writeRunJson(finished.folder, "summary.json", analysis.summary);
+  saveSummary(finished.folder, analysis, io);
   await showReport(analysis, finished.folder, given.json === true ? "json" : "terminal", io);
   if (finished.earlyStop !== null) {
     io.err(`reprise: ${plainText(finished.earlyStop.message)} (${finished.earlyStop.hint})\n`);
@@ -29,6 +29,16 @@ export async function finishRun(finished: FinishedRun, given: FinishGiven, io: I
     maxFailureRate: given.max_failure_rate ?? 0,
     strictValidity: given.strict_validity ?? false,
   });
+}
+
+/** The summary is shown whatever the disk says of it; a disk that refuses is told. */
+function saveSummary(folder: string, analysis: RunAnalysis, io: Io): void {
+  try {
+    writeRunJson(folder, "summary.json", analysis.summary);
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    io.err(`warning: ${error.message}\n`);
+  }
 }
 
 /** Renders one run on stdout. */

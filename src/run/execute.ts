@@ -7,6 +7,7 @@ import { writeFileSync } from "node:fs";
 import { cpus, hostname } from "node:os";
 import { join } from "node:path";
 import { type LoopHealth, startLoopMonitor } from "../core/loop-monitor.ts";
+import { UserError } from "../core/failure.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { Ms } from "../core/units.ts";
 import { VERSION } from "../core/version.ts";
@@ -19,7 +20,7 @@ import type { PlannedRequest } from "../plan/plan.ts";
 import type { HistoryTurn } from "../dispatch/live-history.ts";
 import { writeJobs } from "../record/jobs-file.ts";
 import { endManifest, writeManifest } from "../record/manifest-file.ts";
-import type { Manifest, PlanFacts, PlannedJobRecord } from "../record/manifest.ts";
+import type { Manifest, PlanFacts, PlannedJobRecord, RunEnd } from "../record/manifest.ts";
 import { CALIBRATION_FILE } from "../record/read-run.ts";
 import { recordLine } from "../record/record-line.ts";
 import type { RequestRecord } from "../record/request-record.ts";
@@ -55,6 +56,8 @@ export interface RunRequest {
   onWarning(text: string): void;
   /** Registers the handler of SIGINT; `count` says how often it came. Returns how to unregister. */
   onInterrupt(handler: (count: number) => void): () => void;
+  /** Measured prompts that equal one of the warm-ups; `null` where there was none. Asked when the run is over. */
+  warmupDuplicates?(): number | null;
   /** Server metrics to keep with the run's end. */
   engineFacts?(): Promise<JsonValue>;
 }
@@ -139,17 +142,29 @@ export async function executeRun(request: RunRequest): Promise<FinishedRun> {
     const saved = await log.close();
     const engine = (await request.engineFacts?.()) ?? null;
     const interrupted = result.interrupted && earlyStop === null;
-    endManifest(folder, manifest, {
+    const duplicates = request.warmupDuplicates?.() ?? null;
+    if (duplicates !== null)
+      manifest = { ...manifest, plan: { ...manifest.plan, warmup_duplicates: duplicates } };
+    const lost = saved.lost;
+    if (lost > 0)
+      request.onWarning(`${lost} records could not be saved (${saved.error?.message ?? "disk error"})`);
+    const end: RunEnd = {
       ended_ms: result.ended_ms,
       interrupted: result.interrupted,
       not_sent: result.not_sent,
       overdue: result.overdue,
       generator: generatorHealth(health, target),
       engine,
-    });
-    if (saved.lost > 0)
-      request.onWarning(`${saved.lost} records could not be saved (${saved.error?.message ?? "disk error"})`);
-    return { folder, interrupted, earlyStop, lost: saved.lost };
+      ...(lost > 0 ? { degraded: [`${lost} records could not be saved`] } : {}),
+    };
+    try {
+      endManifest(folder, manifest, end);
+    } catch (error) {
+      // A disk that is full at the end: the log up to there is whole, and the folder reads as a run that was killed.
+      if (!(error instanceof UserError)) throw error;
+      request.onWarning(`the run's end could not be written: ${error.message}`);
+    }
+    return { folder, interrupted, earlyStop, lost };
   } finally {
     monitor.stop();
     unregister();

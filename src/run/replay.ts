@@ -19,6 +19,7 @@ import { createRequestMaker, type RequestMakerOptions } from "./request-maker.ts
 import { awaitReady, createSideRequests, warmUp } from "./side-requests.ts";
 import { openSimTarget } from "./sim-target.ts";
 import type { Target } from "./target.ts";
+import { createWarmupGuard, type WarmupGuard } from "./warmup-guard.ts";
 import type { RunEnvironment } from "./run-environment.ts";
 import { planFacts } from "./plan-facts.ts";
 import { calibrate } from "./calibrate.ts";
@@ -69,7 +70,8 @@ async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment)
   const { request, workload, plan, seed, tools } = prepared;
   const { given, tracePath } = request;
   const side = createSideRequests(target, tools.codec);
-  await target.drive(beforeRun(target, prepared, side));
+  const guard = createWarmupGuard();
+  await target.drive(beforeRun(target, prepared, side, guard));
   const counter = createOutputCounter(tools.tokenizer);
   const counted: Target = {
     ...target,
@@ -101,7 +103,12 @@ async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment)
     facts: planFacts(workload, tracePath, given, target),
     tokenizer: tools.facts,
     target: counted,
-    prepare: (planned, history) => target.client.prepare(make(planned, history)),
+    prepare: (planned, history) => {
+      const model = make(planned, history);
+      guard.measured(model.prompt);
+      return target.client.prepare(model);
+    },
+    warmupDuplicates: () => guard.duplicates(),
     history: given.history ?? "recorded",
     keepChunks: given.timeline !== "none",
     saveText: given.save_text ?? false,
@@ -146,6 +153,7 @@ async function beforeRun(
   target: Target,
   { request, plan, tools }: Prepared,
   side: ReturnType<typeof createSideRequests>,
+  guard: WarmupGuard,
 ): Promise<void> {
   const { given } = request;
   const wait = given.ready_check_timeout_sec ?? 0;
@@ -153,7 +161,7 @@ async function beforeRun(
   const warmups = given.num_warmups ?? 0;
   if (warmups > 0 && tools.composer !== null) {
     const first = plan.requests[0];
-    await warmUp(side, tools.composer, warmups, {
+    await warmUp(side, tools.composer, warmups, guard, {
       prompt_tokens: first?.planned_prompt_tokens ?? 128,
       output_tokens: first?.planned_output_tokens ?? 16,
     });

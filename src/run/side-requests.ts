@@ -3,16 +3,20 @@ import type { Client, ModelPrompt, ModelRequest } from "../client/client.ts";
 import { type Clock, sleep } from "../core/clock.ts";
 import { EXIT, UserError } from "../core/failure.ts";
 import type { Ms, Tokens } from "../core/units.ts";
-import { adaptPrompt, type PromptCodec } from "../prompt/adapt-prompt.ts";
+import { adaptPrompt, type PromptCodec, type PromptKind } from "../prompt/adapt-prompt.ts";
 import type { PromptComposer } from "../prompt/composer.ts";
 import type { Observation } from "../record/observation.ts";
 import type { Target } from "./target.ts";
+import type { WarmupGuard } from "./warmup-guard.ts";
 
 const RETRY_EVERY_MS = 1000;
 /** Failures that waiting cannot mend. */
 const FINAL_STATUS = new Set([400, 401, 403, 404, 405, 422]);
 
 export interface SideRequests {
+  /** Prompts that the protocol takes, and how others become such. */
+  readonly prompts: readonly PromptKind[];
+  readonly codec: PromptCodec;
   /** Sends one prompt and waits for its end. */
   send(prompt: ModelPrompt, maxTokens: Tokens): Promise<Observation>;
 }
@@ -20,6 +24,8 @@ export interface SideRequests {
 export function createSideRequests(target: Target, codec: PromptCodec): SideRequests {
   let count = 0;
   return {
+    prompts: target.prompts,
+    codec,
     send(prompt, maxTokens) {
       const request: ModelRequest = {
         request_id: `reprise-side-${count++}`,
@@ -73,10 +79,13 @@ export async function warmUp(
   side: SideRequests,
   composer: PromptComposer,
   count: number,
+  guard: WarmupGuard,
   size: { readonly prompt_tokens: Tokens; readonly output_tokens: Tokens },
 ): Promise<void> {
   for (let index = 0; index < count; index++) {
-    const seen = await side.send(composer.warmup(size.prompt_tokens, index), size.output_tokens);
+    const prompt = composer.warmup(size.prompt_tokens, index);
+    guard.warmup(adaptPrompt(prompt, side.prompts, side.codec));
+    const seen = await side.send(prompt, size.output_tokens);
     if (seen.failure !== null)
       throw new UserError(`a warm-up request failed: ${seen.failure.message}`, {
         exitCode: EXIT.unreachable,

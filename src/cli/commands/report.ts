@@ -26,7 +26,7 @@ export const report = verb({
     ),
     json: option(toggle(), G, "the same as --format json"),
     output: option(text("<file>"), G, "write there instead of standard output", { short: "-o" }),
-    table: option(text("<name>"), G, "csv: which table, requests or jobs"),
+    table: option(text("<name>"), G, "csv: which table: jobs, requests or metrics"),
     ...measureOptions,
   },
   examples: [
