@@ -173,7 +173,9 @@ export class HttpExchange implements ExchangeHandler, DecodedSink, InFlight, Exp
     this.#transfer?.abort();
     // The status says more than how the body ended.
     if (this.#errorBody !== null) this.#endWithStatus(at);
-    else if (this.#bodyDone || this.#observer.endEventPending(at)) this.#settle(at, null);
+    else if (this.#bodyDone) this.#settle(at, null);
+    else if ((code === "truncated" || code === "reset") && this.#observer.completeAtBreak(at))
+      this.#settle(at, null);
     else this.#finish(at, this.#failureOf(code, message));
   }
 

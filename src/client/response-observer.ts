@@ -5,7 +5,7 @@
 import type { Failure, FailureCode } from "../core/failure.ts";
 import { secrets } from "../core/secret.ts";
 import type { Ms } from "../core/units.ts";
-import type { EngineTimes, Observation } from "../record/observation.ts";
+import type { EngineTimes, Observation, ToolCallRecord } from "../record/observation.ts";
 import { ChunkTokenCounter } from "./chunk-token-counter.ts";
 import type { StreamListener } from "./client.ts";
 import type { Delta, Protocol, ResponseReader } from "./protocol.ts";
@@ -101,11 +101,16 @@ export class ResponseObserver implements EventSink {
     }
   }
 
-  /** The connection broke. Returns whether the end event had come all the same, without the blank line after it. */
-  endEventPending(at: Ms): boolean {
+  /**
+   * The connection broke or closed before the body's end. Returns whether the answer was complete all the same: its terminal signal
+   * (METRICS: a finish reason, or the end event) had come, if only without the blank line after it.
+   */
+  completeAtBreak(at: Ms): boolean {
     this.#at = at;
     if (!this.#over) this.#splitter?.end();
-    return this.#over && this.#failure === null;
+    if (!this.#terminal || this.#failure !== null) return false;
+    this.note("the connection closed before the body's end, after the terminal signal");
+    return true;
   }
 
   /** What was observed, with its failure: the one given, else the one found in the body. */
@@ -115,7 +120,7 @@ export class ResponseObserver implements EventSink {
     seen.failure = failure ?? this.#failure;
     seen.chunk_ms = this.#chunkMs;
     seen.chunk_tokens = this.#tokens.counts;
-    seen.tool_calls = this.#toolCalls?.calls ?? null;
+    seen.tool_calls = this.#toolCalls?.calls.map(redactCall) ?? null;
     seen.text = this.#texts === null ? null : secrets.redact(this.#texts.join(""));
     if (seen.prompt_tokens !== null) seen.prompt_tokens_source = "server";
     if (seen.output_tokens === null) seen.output_tokens = this.#tokens.ownTotal;
@@ -219,7 +224,7 @@ export class ResponseObserver implements EventSink {
     if (delta.engine !== null) seen.engine = mergeEngine(seen.engine, delta.engine);
     if (delta.note !== null) this.note(delta.note);
     if (isText(delta.finish_reason)) {
-      seen.finish_reason = delta.finish_reason;
+      seen.finish_reason = cleanMessage(delta.finish_reason);
       this.#terminal = true;
     }
     if (delta.error !== null) this.#fail("server_error", delta.error);
@@ -259,6 +264,16 @@ export class ResponseObserver implements EventSink {
 
 function isText(value: string | null): value is string {
   return value !== null && value !== "";
+}
+
+/** A server may echo a secret anywhere. */
+function redactCall(call: ToolCallRecord): ToolCallRecord {
+  const { id, name } = call;
+  return {
+    id: id === null ? null : secrets.redact(id),
+    name: name === null ? null : secrets.redact(name),
+    arguments: secrets.redact(call.arguments),
+  };
 }
 
 /** White space and the bytes of a BOM. */

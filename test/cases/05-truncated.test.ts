@@ -52,6 +52,18 @@ describe("case 5: stops early but looks clean", () => {
     expect([seen.failure, seen.text]).toEqual([null, "AB"]);
   });
 
+  it.each(["fin", { code: "reset", message: "lost" }] as const)(
+    "control: finish, then %j before the last chunk -> ok, and told",
+    async (end) => {
+      const seen = await observeSteps([
+        { at: 10, bytes: Buffer.concat([Buffer.from(head("chunked")), chunk(two + FIN("stop"))]) },
+        { at: 30, end },
+      ]);
+      expect([seen.failure, seen.text, seen.end_ms]).toEqual([null, "AB", 30]);
+      expect(seen.notes.join()).toContain("before the body's end");
+    },
+  );
+
   it("a reset in the middle keeps what was seen", async () => {
     const seen = await observe([[10, R("A")]]).catch(() => null);
     expect(seen?.failure?.code).toBe("truncated");

@@ -235,6 +235,7 @@ describe.each(TRANSPORTS)("%s", (name, transport) => {
     const url = `https://localhost:${stub.port}`;
     expect((await send(client(url))).failure?.code).toBe("tls");
     expect((await send(client(url, { insecure: true }))).failure).toBeNull();
+    expect((await send(client(`https://127.0.0.1:${stub.port}`, { ca: TLS.cert }))).failure).toBeNull();
     const trusted = client(url, { ca: TLS.cert });
     const first = await send(trusted);
     await new Promise((resolve) => setTimeout(resolve, 30));
