@@ -49,7 +49,11 @@ export async function showReport(
   io: Pick<Io, "colour"> & { out(text: string): Promise<void> },
   table: string | null = null,
 ): Promise<void> {
-  const { records } = await readRun(folder);
-  const text = renderReport(format, { analysis, records, options: { colour: io.colour, table } });
+  const run = await readRun(folder);
+  const text = renderReport(format, {
+    analysis,
+    records: () => run.records(),
+    options: { colour: io.colour, table },
+  });
   for await (const part of typeof text === "string" ? [text] : text) await io.out(part);
 }

@@ -75,7 +75,7 @@ async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment)
   const counter = createOutputCounter(tools.tokenizer);
   const counted: Target = {
     ...target,
-    openStreams: target.openStreams,
+    openStreams: () => target.openStreams(),
     client: countingClient(target.client, counter),
   };
   const maker: RequestMakerOptions = {
@@ -119,8 +119,8 @@ async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment)
     calibration,
     onStart: (run: StartedRun) => env.onStart?.(run, plan),
     onRecord: (record) => env.onRecord?.(record),
-    onWarning: env.warn,
-    onInterrupt: env.onInterrupt,
+    onWarning: (text) => env.warn(text),
+    onInterrupt: (handler) => env.onInterrupt(handler),
   });
 }
 
@@ -145,7 +145,12 @@ async function calibrationPass(
           lexicon: tools.composer.lexicon,
         });
   const make = createRequestMaker({ ...maker, composer, keepChunks: false });
-  return calibrate(target, plan, (planned) => target.client.prepare(make(planned, null)), env.onInterrupt);
+  return calibrate(
+    target,
+    plan,
+    (planned) => target.client.prepare(make(planned, null)),
+    (handler) => env.onInterrupt(handler),
+  );
 }
 
 /** Ready check, warm-ups and preloaded prefixes, in this order. */

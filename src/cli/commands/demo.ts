@@ -60,7 +60,7 @@ export const demo = verb({
       const finished = await runReplay(
         { given: options, tracePath: trace, command: "demo" },
         session.environment,
-      ).finally(session.end);
+      ).finally(() => session.end());
       const analysis = await analyzeFolder(finished.folder, summaryFlags(options as JsonObject));
       writeRunJson(finished.folder, "summary.json", analysis.summary);
       runs.push({ name, folder: finished.folder, analysis });

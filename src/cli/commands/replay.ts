@@ -30,7 +30,7 @@ export const replay = verb({
     parseSummaryOptions(summaryFlags(given as JsonObject));
     const session = runEnvironment(io, { quiet: given.quiet === true });
     const finished = await runReplay({ given, tracePath, command: "replay" }, session.environment).finally(
-      session.end,
+      () => session.end(),
     );
     return finishRun(finished, given, io);
   },
