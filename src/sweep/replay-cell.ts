@@ -40,7 +40,12 @@ export function replayCell(env: RunEnvironment, call: HttpCall, flags: ReplayGiv
       {
         ...env,
         warn: (text) => env.warn(`${task.cell.name}: ${text}`),
-        onInterrupt: (handler) => env.onInterrupt(handler),
+        onInterrupt: (handler) => {
+          // An interrupt that came while the run was being prepared counts as its first.
+          const missed = task.signal.aborted ? 1 : 0;
+          if (missed > 0) env.clock.at(env.clock.now(), () => handler(missed));
+          return env.onInterrupt((count) => handler(count + missed));
+        },
         onStart: (run, plan) => {
           env.onStart?.(run, plan);
           if (task.server === null) return;

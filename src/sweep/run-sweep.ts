@@ -33,6 +33,8 @@ export interface CellTask {
   readonly server: LaunchedServer | null;
   /** Knobs for the in-process simulator; `null` otherwise. */
   readonly in_process: JsonObject | null;
+  /** Aborted by an interrupt, which may come before the run listens for one. */
+  readonly signal: AbortSignal;
 }
 
 export interface CellOutcome {
@@ -243,6 +245,7 @@ class Sweep {
       options: seeded,
       out: this.#fresh(join("runs", folder)),
       server,
+      signal: this.#abort.signal,
       in_process: inProcess ? { ...(engine.knobs as JsonObject), ...cell.knobs } : null,
     });
     if (warm && !inProcess) {
