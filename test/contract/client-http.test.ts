@@ -52,7 +52,8 @@ describe.each(TRANSPORTS)("%s", (name, transport) => {
     const [first, second, last] = (request as NonNullable<typeof request>).writes as [number, number, number];
     expect([seen.failure, seen.text, seen.output_tokens, seen.http_status]).toEqual([null, "AB", 2, 200]);
     expect(seen.first_token_ms as number).toBeGreaterThanOrEqual(first);
-    expect(seen.first_token_ms as number).toBeLessThan(second);
+    // On a busy machine one read may bring both.
+    expect(seen.first_token_ms as number).toBeLessThanOrEqual(seen.last_token_ms as number);
     expect(seen.last_token_ms as number).toBeGreaterThanOrEqual(second);
     expect(seen.end_ms).toBeGreaterThanOrEqual(last);
     expect(seen.sent_ms as number).toBeLessThanOrEqual(request?.at as number);
