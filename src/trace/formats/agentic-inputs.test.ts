@@ -97,7 +97,18 @@ describe("aiperf", () => {
       ],
     });
     expect(trace.notes.join()).toContain("2 turns go on a history whose answers are not in the file");
-    expect((await read([{ text: "q", output_length: 2 }, { text: "r" }])).format).toBe("aiperf");
+    const single = await read([
+      { text: "q", output_length: 2 },
+      { texts: ["r", { contents: ["s", "t"] }], image: "x.png" },
+    ]);
+    expect(single.format).toBe("aiperf");
+    expect(single.requests[1]?.prompt).toEqual({ kind: "text", text: "r\ns\nt" });
+    expect(single.notes).toEqual(["1 turns had images, sound or video; only their text is replayed"]);
+    const orchestrated = await read([
+      { session_id: "o", orchestrator: true, turns: [], spawns: ["k"] },
+      { session_id: "k", turns: [{ messages: [{ role: "user", content: "q" }] }] },
+    ]);
+    expect(orchestrated.rows).toEqual({ read: 2, used: 1, skipped: { orchestrator: 1 }, refused: 0 });
   });
 
   it("dag_jsonl: forks carry the history, spawns start fresh and are joined, background ones by nobody", async () => {

@@ -20,6 +20,8 @@ import {
 import type { TracePrompt, TraceRequest } from "../trace-request.ts";
 import { blockPrompt } from "./mooncake.ts";
 
+const MEDIA = ["image", "images", "audio", "audios", "video", "videos"] as const;
+
 interface Session {
   turns: number;
   /** The stream of the conversation so far, answers counted in; `null` once a turn had text. */
@@ -38,6 +40,7 @@ export class AiperfSessions {
   #withoutAnswers = 0;
   #openAnswers = 0;
   #looseDelays = 0;
+  #media = 0;
 
   constructor(block: number) {
     this.#block = block;
@@ -84,6 +87,9 @@ export class AiperfSessions {
       ...(this.#looseDelays > 0
         ? [`${this.#looseDelays} rows have a delay but no session to count it from; it is not used`]
         : []),
+      ...(this.#media > 0
+        ? [`${this.#media} turns had images, sound or video; only their text is replayed`]
+        : []),
     ];
   }
 
@@ -125,6 +131,7 @@ export class AiperfSessions {
     output: number | null,
   ): { prompt: TracePrompt; metadata: JsonObject | null } {
     const first = session.turns === 0;
+    if (MEDIA.some((key) => row[key] != null)) this.#media++;
     const fresh = textMessages(row);
     if (fresh !== null) {
       const whole = row["messages"] != null && (row["message_mode"] ?? "history") === "history";
@@ -178,11 +185,11 @@ function textMessages(row: JsonObject): readonly JsonObject[] | null {
     if (messages.length === 0) throw new BadRow('"messages" is empty');
     return messages;
   }
-  const texts = row["texts"];
+  const texts = textParts(row["texts"]);
   const text =
     optionalString(row, "text_input") ??
     (typeof row["text"] === "string" ? row["text"] : null) ??
-    (Array.isArray(texts) && texts.every((part) => typeof part === "string") ? texts.join("\n") : null);
+    (texts === null ? null : texts.join("\n"));
   if (text === null) {
     if (row["input_length"] === undefined)
       throw new BadRow('a turn needs "input_length", "text_input", "text" or "messages"');
@@ -191,6 +198,16 @@ function textMessages(row: JsonObject): readonly JsonObject[] | null {
   }
   if (text === "") throw new BadRow("the text is empty");
   return [{ role: optionalString(row, "role") ?? "user", content: text }];
+}
+
+/** `texts`: strings, or objects whose `contents` are strings. */
+function textParts(texts: unknown): readonly string[] | null {
+  if (!Array.isArray(texts)) return null;
+  const parts = texts.flatMap((part: unknown): unknown[] => {
+    const contents = typeof part === "object" && part !== null ? (part as JsonObject)["contents"] : part;
+    return Array.isArray(contents) ? contents : [contents];
+  });
+  return parts.every((part): part is string => typeof part === "string") ? parts : null;
 }
 
 /** The pieces of a bare length: its named blocks, or one piece of its own. */

@@ -19,7 +19,8 @@ export const aiperf: TraceFormat = {
   title: "AIPerf JSONL: trace rows with sessions, single_turn, multi_turn, dag_jsonl",
   marks: ["session_id", "input_length", "output_length", "delay"],
   detect(sample: Sample): number {
-    if (shareOfRows(sample, (row) => Array.isArray(row["turns"]) && "session_id" in row) > 0.5) return 1;
+    if (shareOfRows(sample, (row) => Array.isArray(row["turns"]) && isTurn(row["turns"][0] ?? row)) > 0.5)
+      return 1;
     if (shareOfRows(sample, isDynamoRow) > 0) return 0;
     const rows = shareOfRows(
       sample,
@@ -36,8 +37,11 @@ export const aiperf: TraceFormat = {
     const sessions = new AiperfSessions(options.blockTokens ?? MOONCAKE_BLOCK);
     const dag = new AiperfDag();
     await readJsonlRows(path, account, (row, line) => {
+      // It sends nothing itself; the sessions it starts over and over are read as jobs of their own.
+      if (row["orchestrator"] === true) return "orchestrator";
       if (Array.isArray(row["turns"]) && isDagTurn(row["turns"][0])) dag.add(row, line);
       else sessions.add(row, line);
+      return undefined;
     });
     const requests = [...sessions.requests, ...dag.requests(account)];
     return {
@@ -77,6 +81,15 @@ function isSingleTurn(row: Row): boolean {
     (typeof row["text"] === "string" || Array.isArray(row["texts"])) &&
     !("type" in row && "uuid" in row) &&
     !("temperature" in row)
+  );
+}
+
+function isTurn(turn: unknown): boolean {
+  return (
+    typeof turn === "string" ||
+    (typeof turn === "object" &&
+      turn !== null &&
+      ["text", "texts", "text_input", "messages", "input_length", "orchestrator"].some((key) => key in turn))
   );
 }
 

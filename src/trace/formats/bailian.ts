@@ -42,7 +42,7 @@ async function readBailian(path: string, options: ReadOptions): Promise<Trace> {
       request_id: id,
       job_id: id,
       arrival_ms: msFromSeconds(numberField(row, "timestamp")),
-      prompt: blockPrompt(row, options.blockTokens ?? BLOCK),
+      prompt: blockPrompt(row, options.blockTokens ?? BLOCK, true),
       recorded: newRecorded({ output_tokens: integerField(row, "output_length", 1) }),
       metadata: { ...(type === null ? {} : { type }), ...(turn === null ? {} : { turn }) },
     });

@@ -83,13 +83,16 @@ async function readRows(format: string, path: string, options: ReadOptions, bloc
   };
 }
 
-/** `input_length` with its `hash_ids`, as many as ceil(input ÷ block). */
-export function blockPrompt(row: JsonObject, block: number): TracePrompt {
+/**
+ * `input_length` with its `hash_ids`: as many as ceil(input ÷ block), which is Mooncake's rule; `orFloor` also takes
+ * whole blocks only, for sources that do not say.
+ */
+export function blockPrompt(row: JsonObject, block: number, orFloor = false): TracePrompt {
   const tokens = integerField(row, "input_length", 1);
   const hash_ids = optionalBlockIds(row, "hash_ids");
   if (hash_ids === null) return lengthPrompt(tokens);
   const wanted = Math.ceil(tokens / block);
-  if (hash_ids.length !== wanted)
+  if (hash_ids.length !== wanted && !(orFloor && hash_ids.length === Math.floor(tokens / block)))
     throw new BadRow(
       `${hash_ids.length} hash_ids for ${tokens} tokens; blocks of ${block} need ceil(${tokens}/${block}) = ${wanted}`,
     );
