@@ -8,7 +8,7 @@ import { formatDuration } from "../core/duration.ts";
 import { EXIT, UserError } from "../core/failure.ts";
 import { shortText } from "../core/terminal-text.ts";
 import type { Ms } from "../core/units.ts";
-import type { HttpCall, HttpReply } from "./http-call.ts";
+import type { HttpCall, HttpAnswer } from "./http-call.ts";
 import { portListeners } from "./process-group.ts";
 import type { ServerProcess } from "./process.ts";
 
@@ -123,7 +123,7 @@ async function probe(question: ReadyQuestion): Promise<Probe> {
       kind: "ready",
       model,
       server: {
-        software: models.headers["server"] ?? null,
+        software: models.software,
         max_model_len: known.find((entry) => entry.id === model)?.max_model_len ?? null,
       },
     };
@@ -132,7 +132,7 @@ async function probe(question: ReadyQuestion): Promise<Probe> {
   }
 }
 
-async function oneToken(call: HttpCall, base: string, model: string): Promise<HttpReply> {
+async function oneToken(call: HttpCall, base: string, model: string): Promise<HttpAnswer> {
   const ask = { model, max_tokens: 1, temperature: 0, stream: false };
   const reply = await call("POST", `${base}/v1/completions`, { ...ask, prompt: "Hello" });
   if (reply.status !== 404 && reply.status !== 405 && reply.status !== 501) return reply;
@@ -160,7 +160,7 @@ interface ModelEntry {
   readonly max_model_len: number | null;
 }
 
-function modelEntries(reply: HttpReply): ModelEntry[] {
+function modelEntries(reply: HttpAnswer): ModelEntry[] {
   if (reply.status !== 200) return [];
   const body = parseJson(reply.body);
   if (typeof body !== "object" || body === null || !("data" in body) || !Array.isArray(body.data)) return [];
@@ -173,7 +173,7 @@ function modelEntries(reply: HttpReply): ModelEntry[] {
   });
 }
 
-function isCompletion(reply: HttpReply): boolean {
+function isCompletion(reply: HttpAnswer): boolean {
   const body = parseJson(reply.body);
   return (
     typeof body === "object" &&
@@ -192,7 +192,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-function said(reply: HttpReply): string {
+function said(reply: HttpAnswer): string {
   return shortText(reply.body.trim(), 200);
 }
 

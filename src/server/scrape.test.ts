@@ -142,7 +142,7 @@ describe("scraper", () => {
       if (n === 2) throw new Error("connection refused");
       return {
         status: 200,
-        headers: {},
+        software: null,
         body: `vllm:num_requests_running ${n}\nvllm:kv_cache_usage_perc ${n / 10}\nvllm:prefix_cache_queries_total ${100 * n}\nvllm:prefix_cache_hits_total ${50 * n}\nvllm:num_preemptions_total ${n}\n`,
       };
     };
@@ -184,7 +184,7 @@ describe("scraper", () => {
       every_ms: 1000,
       t0: 0,
       clock,
-      call: async () => ({ status: 404, headers: {}, body: "" }),
+      call: async () => ({ status: 404, software: null, body: "" }),
       write: (row) => rows.push(row),
     });
     await scraper.start();
