@@ -267,7 +267,7 @@ function usage(row: JsonObject): Pick<RecordedCall, "prompt_tokens" | "output_to
   const value = (...keys: readonly string[]): number | null => {
     for (const key of keys) {
       const found = details[key];
-      if (typeof found === "number" && found >= 0) return found;
+      if (typeof found === "number" && found >= 0 && Number.isInteger(found)) return found;
     }
     return null;
   };

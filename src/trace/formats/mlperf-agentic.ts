@@ -104,7 +104,9 @@ function toolMessages(row: JsonObject): JsonObject[] {
     return [
       { role: "tool", tool_call_id: optionalString(row, "tool_call_id") ?? "", content: row["content"] },
     ];
-  return objectsField(row, "tool_results").map((result) => ({
+  const results = objectsField(row, "tool_results");
+  if (results.length === 0) throw new BadRow('"tool_results" is empty');
+  return results.map((result) => ({
     role: "tool",
     tool_call_id: idField(result, "tool_call_id"),
     content: textOf(result["content"]),

@@ -241,7 +241,8 @@ class EventReader {
       cached: now.cached - before.cached,
     };
     this.#totals = now;
-    if (own.prompt > 0 && own.prompt + own.output === value("per_turn_token")) this.#fresh = own;
+    const counts = Object.values(own).every((count) => Number.isInteger(count) && count >= 0);
+    if (counts && own.prompt > 0 && own.prompt + own.output === value("per_turn_token")) this.#fresh = own;
   }
 
   finish(): { readonly requests: TraceRequest[]; readonly bare: number } {

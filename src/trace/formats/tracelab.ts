@@ -138,6 +138,7 @@ function sessionTurns(id: string, rounds: ReadonlyMap<number, Round>, namer: Blo
   const turns: TraceRequest[] = [];
   let before: Round | null = null;
   let held: readonly Piece[] = [];
+  let arrival: Ms | null = null;
   for (const round of [...rounds.values()].sort((a, b) => a.index - b.index)) {
     const shared: readonly Piece[] =
       before === null
@@ -146,12 +147,15 @@ function sessionTurns(id: string, rounds: ReadonlyMap<number, Round>, namer: Blo
     const own = round.prompt - sumTokens(shared);
     const pieces = own > 0 ? [...shared, { text: `${id} ${round.index}`, tokens: own }] : shared;
     held = pieces;
+    // A round cannot have been sent before the one that it follows.
+    const asked = round.sent ?? round.end;
+    arrival = asked === null ? null : Math.max(asked, arrival ?? asked);
     turns.push(
       newRequest({
         request_id: `${id}/${round.index}`,
         job_id: id,
         turn: turns.length,
-        arrival_ms: round.sent ?? round.end,
+        arrival_ms: arrival,
         after: before === null ? [] : [`${id}/${before.index}`],
         think_ms: before === null ? null : gapAfter(round.sent, [before.end]),
         tool: before !== null && before.tools.length > 0 ? before.tools : null,
