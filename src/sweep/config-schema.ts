@@ -44,6 +44,12 @@ export const engineSchema = z
       .boolean()
       .default(true)
       .describe("the port must belong to the launched process; false for containers"),
+    metrics_url: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe("Prometheus metrics, where they are not at the usual place"),
+    dcgm_url: z.string().nullable().default(null).describe("metrics of a DCGM exporter, for GPU figures"),
     ready_timeout: duration.nullable().default(null).describe("time to load the model"),
     stop_grace: duration.default("10s").describe("between TERM and KILL"),
     knobs: z.record(z.string(), knobValue).default({}).describe("knobs that are the same in every cell"),

@@ -1,22 +1,16 @@
 /** Makes one run of a sweep with the run layer: options checked, trace replayed, server metrics sampled, numbers written. */
-import { appendFileSync } from "node:fs";
-import { join } from "node:path";
 import { UserError } from "../core/failure.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
-import { readManifest, writeManifest } from "../record/manifest-file.ts";
 import { writeRunJson } from "../record/run-folder.ts";
 import { analyzeFolder, summaryFlags } from "../run/analyze-run.ts";
 import { givenFromObject } from "../run/options/option.ts";
 import { replayOptions, type ReplayGiven } from "../run/options/replay-options.ts";
 import { runReplay } from "../run/replay.ts";
 import type { RunEnvironment } from "../run/run-environment.ts";
-import { readNvidiaSmi } from "../server/gpu-metrics.ts";
 import type { HttpCall } from "../server/http-call.ts";
 import { simSettings } from "../server/launchers/sim.ts";
-import { Scraper, type EngineSummary } from "../server/scrape.ts";
+import { RunScraper } from "../server/run-scraper.ts";
 import type { CellOutcome, CellTask, RunOnce } from "./run-sweep.ts";
-
-const SCRAPE_EVERY_MS = 500;
 
 /** Options of `replay` that a grid may vary without another server. */
 export const LOAD_OPTIONS: readonly string[] = Object.keys(replayOptions).filter(
@@ -33,8 +27,17 @@ export function replayCell(env: RunEnvironment, call: HttpCall, flags: ReplayGiv
     const trace = given.trace_file;
     if (trace === undefined)
       throw new UserError("which trace? the configuration names none", { hint: "trace: agents.jsonl" });
-    let scraper: Scraper | null = null;
-    let starting: Promise<void> = Promise.resolve();
+    const scraper =
+      task.server === null || task.server.command.metrics_url === null
+        ? null
+        : new RunScraper({
+            metrics_url: task.server.command.metrics_url,
+            engine: task.server.command.engine,
+            dcgm_url: task.dcgm_url,
+            local_gpus: true,
+            clock: env.clock,
+            call,
+          });
     const finished = await runReplay(
       { given, tracePath: trace, command: "sweep" },
       {
@@ -48,25 +51,11 @@ export function replayCell(env: RunEnvironment, call: HttpCall, flags: ReplayGiv
         },
         onStart: (run, plan) => {
           env.onStart?.(run, plan);
-          if (task.server === null) return;
-          const rows = join(run.folder, "engine.jsonl");
-          scraper = new Scraper({
-            metrics_url: task.server.command.metrics_url,
-            engine: task.server.command.engine,
-            gpus: readNvidiaSmi,
-            every_ms: SCRAPE_EVERY_MS,
-            t0: run.t0,
-            clock: env.clock,
-            call,
-            write: (row) => appendFileSync(rows, `${JSON.stringify(row)}\n`),
-          });
-          starting = scraper.start();
+          scraper?.start(run.folder, run.t0);
         },
       },
     );
-    await starting;
-    const engine = await (scraper as Scraper | null)?.stop();
-    if (engine != null) await keepEngineFacts(finished.folder, engine);
+    await scraper?.finish(finished.folder);
     const analysis = await analyzeFolder(finished.folder, summaryFlags(given as JsonObject));
     writeRunJson(finished.folder, "summary.json", analysis.summary);
     if (finished.earlyStop !== null) {
@@ -74,13 +63,6 @@ export function replayCell(env: RunEnvironment, call: HttpCall, flags: ReplayGiv
     }
     return { folder: finished.folder, summary: analysis.summary, interrupted: finished.interrupted };
   };
-}
-
-/** The run's manifest ends with what the server said of the whole run: summaries and reports read it there. */
-async function keepEngineFacts(folder: string, engine: EngineSummary): Promise<void> {
-  const manifest = await readManifest(folder);
-  if (manifest.end === null) return;
-  writeManifest(folder, { ...manifest, end: { ...manifest.end, engine: { ...engine } } });
 }
 
 function givenOf(task: CellTask, flags: ReplayGiven): ReplayGiven {

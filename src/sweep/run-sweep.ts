@@ -33,6 +33,8 @@ export interface CellTask {
   readonly server: LaunchedServer | null;
   /** Knobs for the in-process simulator; `null` otherwise. */
   readonly in_process: JsonObject | null;
+  /** A DCGM exporter's metrics; `null` = none was told. */
+  readonly dcgm_url: string | null;
   /** Aborted by an interrupt, which may come before the run listens for one. */
   readonly signal: AbortSignal;
 }
@@ -205,7 +207,7 @@ class Sweep {
     const { engine } = this.#request.sections;
     if (engine === null || this.#inProcess(engine)) return null;
     this.#tell({ cell: cell.name, repeat, step: "starting" });
-    return launchServer({
+    const launched = await launchServer({
       spec: engineSpec(engine, cell.knobs),
       port: engine.port,
       folder: this.#fresh(
@@ -219,6 +221,8 @@ class Sweep {
       call: this.#env.call,
       signal: this.#abort.signal,
     });
+    if (engine.metrics_url === null) return launched;
+    return { ...launched, command: { ...launched.command, metrics_url: engine.metrics_url } };
   }
 
   async #measure(run: PlannedRun, server: LaunchedServer | null, notes: string[]): Promise<void> {
@@ -245,6 +249,7 @@ class Sweep {
       options: seeded,
       out: this.#fresh(join("runs", folder)),
       server,
+      dcgm_url: engine?.dcgm_url ?? null,
       signal: this.#abort.signal,
       in_process: inProcess ? { ...(engine.knobs as JsonObject), ...cell.knobs } : null,
     });

@@ -93,6 +93,10 @@ describe("reprise sweep", () => {
       .split("\n");
     expect(JSON.parse(engine.at(-1) as string)).toMatchObject({ running: 0, preemptions: 0 });
 
+    const summary = JSON.parse(readFileSync(join(out, "runs", first as string, "summary.json"), "utf8"));
+    // Six requests of the run; the readiness check came before its first reading.
+    expect(summary.engine).toMatchObject({ engine: "vllm", requests: 6, failed_samples: 0, preemptions: 0 });
+
     const again = await cli(["sweep", config], { cwd: folder });
     expect(again.stderr).toContain("2 runs were there already");
     expect(again.stderr).toContain("max_batch_size=2 (run 1) failed");
