@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { DONE, FIN, R, U, usage } from "../stub/events.ts";
-import { gaps, observe, tpot } from "../stub/observe.ts";
+import { C, DONE, FIN, R, U, usage } from "../stub/events.ts";
+import { gaps, observe, observeChat, tpot } from "../stub/observe.ts";
 
 const chunk = (text: string, n: number): string =>
   `data: ${JSON.stringify({ choices: [{ index: 0, text }], usage: usage(n) })}\n\n`;
@@ -28,6 +28,17 @@ describe("case 15: several tokens a chunk", () => {
       [150, R("", { token_ids: [9], finish_reason: "stop" }) + DONE],
     ]);
     expect([seen.chunk_tokens, seen.output_tokens, seen.output_tokens_source]).toEqual([[1, 3], 5, "server"]);
+  });
+
+  it("from token ids inside the delta", async () => {
+    const delta = (content: string, ids: number[] | null): string =>
+      C({ content, completion_token_ids: ids });
+    const seen = await observeChat([
+      [90, C({ role: "assistant", content: "", completion_token_ids: null })],
+      [100, delta("A", [1])],
+      [140, delta("BC", [2, 3]) + FIN("stop") + DONE],
+    ]);
+    expect([seen.chunk_tokens, seen.output_tokens, tpot(seen)]).toEqual([[1, 2], 3, 20]);
   });
 
   it("from log probabilities; the server's own count wins", async () => {

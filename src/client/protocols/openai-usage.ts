@@ -19,9 +19,17 @@ export function readUsage(usage: unknown, delta: Delta): void {
     asCount(output?.["reasoning_tokens"]) ?? asCount(fields["reasoning_tokens"]) ?? delta.reasoning_tokens;
 }
 
-/** Tokens in this chunk of one choice, where it tells: ids (vLLM's `return_token_ids`), else log probabilities. */
+/**
+ * Tokens in this chunk of one choice, where it tells: ids (`return_token_ids`: vLLM puts them into the choice, FastDeploy into
+ * the delta), else log probabilities.
+ */
 export function choiceTokens(choice: Fields): number | null {
-  const ids = choice["token_ids"] ?? choice["completion_token_ids"];
+  const delta = asFields(choice["delta"]);
+  const ids =
+    choice["token_ids"] ??
+    choice["completion_token_ids"] ??
+    delta?.["token_ids"] ??
+    delta?.["completion_token_ids"];
   if (Array.isArray(ids)) return ids.length;
   const logprobs = asFields(choice["logprobs"]);
   if (logprobs === null) return null;
