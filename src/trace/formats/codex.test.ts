@@ -94,6 +94,34 @@ describe("codex", () => {
     });
   });
 
+  it("takes the growth of the running total where the last request's own count is not told", async () => {
+    const total = (at: number, input: number, cached: number, output: number): object =>
+      row(at, "event_msg", {
+        type: "token_count",
+        info: {
+          total_token_usage: { input_tokens: input, cached_input_tokens: cached, output_tokens: output },
+        },
+      });
+    const trace = await read([
+      total(0, 1000, 100, 200),
+      total(60, 1600, 300, 450),
+      total(90, 1600, 300, 450),
+      total(99, 50, 0, 5),
+    ]);
+    expect(
+      trace.requests.map(({ recorded }) => [
+        recorded?.prompt_tokens,
+        recorded?.cached_tokens,
+        recorded?.output_tokens,
+      ]),
+    ).toEqual([
+      [1000, 100, 200],
+      [600, 200, 250],
+      [50, 0, 5], // a total that fell began anew
+    ]);
+    expect(trace.rows.skipped).toEqual({ "token_count repeated": 1 });
+  });
+
   it("goes on from the summary after a compaction", async () => {
     const trace = await read([
       ...session,

@@ -69,13 +69,25 @@ export const codex: TraceFormat = {
   },
 };
 
+/** What a running total grew by; all of it where it began anew. */
+function added(total: JsonObject | null, before: JsonObject | null): JsonObject | null {
+  if (total === null) return null;
+  const keys = ["input_tokens", "cached_input_tokens", "output_tokens"] as const;
+  const counts = keys.map((key) => {
+    const [now, then] = [total[key], before?.[key] ?? 0];
+    return typeof now === "number" && typeof then === "number" ? now - then : null;
+  });
+  if (counts.some((count) => count !== null && count < 0)) return total;
+  return Object.fromEntries(keys.map((key, at) => [key, counts[at] ?? undefined]));
+}
+
 class Session {
   readonly requests: TraceRequest[] = [];
   readonly #axis: TimeAxis;
   #job: string;
   #named = false;
   #model: string | null = null;
-  #total: string | null = null;
+  #total: JsonObject | null = null;
   /** What the next request holds, and what it waits for. */
   #history: JsonObject[] = [];
   #sent: Ms | null = null;
@@ -209,11 +221,14 @@ class Session {
   #usage(payload: JsonObject, time: Ms | null): string | undefined {
     if (!isObject(payload["info"])) return "token_count without usage";
     const info = payload["info"];
-    const usage = isObject(info["last_token_usage"]) ? info["last_token_usage"] : null;
-    const total = isObject(info["total_token_usage"]) ? JSON.stringify(info["total_token_usage"]) : null;
-    if (usage === null) return "token_count without last usage";
-    if (total !== null && total === this.#total) return "token_count repeated";
-    this.#total = total;
+    const total = isObject(info["total_token_usage"]) ? info["total_token_usage"] : null;
+    const before = this.#total;
+    // Reports are repeated (after every refresh of limits): the same total is no new request.
+    if (total !== null && before !== null && JSON.stringify(total) === JSON.stringify(before))
+      return "token_count repeated";
+    this.#total = total ?? before;
+    const usage = isObject(info["last_token_usage"]) ? info["last_token_usage"] : added(total, before);
+    if (usage === null) return "token_count without usage";
     const prompt = integerField(usage, "input_tokens");
     const cached = optionalInteger(usage, "cached_input_tokens");
     const output = optionalInteger(usage, "output_tokens");
