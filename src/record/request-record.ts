@@ -47,5 +47,9 @@ export interface RequestRecord {
   readonly agent: string | null;
   /** Only with `--save-text`. */
   readonly text?: string;
+  /** Only with `--save-text`: what the model thought aloud, apart from its answer. */
+  readonly reasoning?: string;
+  /** Only with `bench --save-detailed`: the prompt that was sent, messages as JSON. */
+  readonly input_text?: string;
   readonly notes?: readonly string[];
 }

@@ -1,13 +1,26 @@
 /** The table of report formats. A new one is a file beside this and a line here. */
 import { UserError } from "../core/failure.ts";
 import { nearestHint } from "../core/nearest.ts";
+import { fastdeploy } from "./compat/fastdeploy.ts";
+import { pytorch } from "./compat/pytorch.ts";
+import { traceReplayer } from "./compat/trace-replayer.ts";
+import { vllm } from "./compat/vllm.ts";
 import { csv } from "./csv.ts";
 import { json } from "./json.ts";
 import { markdown } from "./markdown.ts";
 import type { ReportFormat, ReportInput } from "./report-format.ts";
 import { terminal } from "./terminal.ts";
 
-export const REPORT_FORMATS: readonly ReportFormat[] = [terminal, json, csv, markdown];
+export const REPORT_FORMATS: readonly ReportFormat[] = [
+  terminal,
+  json,
+  csv,
+  markdown,
+  vllm,
+  fastdeploy,
+  traceReplayer,
+  pytorch,
+];
 
 export const REPORT_FORMAT_NAMES: readonly string[] = REPORT_FORMATS.map(({ name }) => name);
 

@@ -14,6 +14,8 @@ export interface ReportOptions {
   readonly colour?: boolean;
   /** Which table a format of single tables gives. */
   readonly table?: string | null;
+  /** Result files of other tools: with one entry a request; `null` = as the run was told (`--save-detailed`). */
+  readonly detailed?: boolean | null;
 }
 
 export interface ReportFormat {
