@@ -26,14 +26,18 @@ export function findConcerns(a: RunIdentity, b: RunIdentity, commonJobs: number)
   else if (commonJobs === 0) add("refuse", "they have no job in common");
   if (a.pacing !== b.pacing) add("refuse", `they were paced differently: ${a.pacing} and ${b.pacing}`);
   if (a.speed !== b.speed) add("refuse", `they ran at different speeds: ${a.speed} and ${b.speed}`);
-  for (const name of new Set([...Object.keys(a.seeds), ...Object.keys(b.seeds)])) {
-    // Made-up text is new in every run by design.
-    if (name === "prompt" || name === "prompt_seed" || name === "prompts") continue;
-    if (a.seeds[name] !== b.seeds[name])
-      add(
-        "doubt",
-        `seed "${name}" differs (${a.seeds[name] ?? "none"} and ${b.seeds[name] ?? "none"}): not the same work`,
-      );
+  if (a.planned.requests !== b.planned.requests || a.planned.jobs !== b.planned.jobs) {
+    const size = ({ planned }: RunIdentity): string =>
+      `${planned.jobs} jobs and ${planned.requests} requests`;
+    add("doubt", `they were to do different work: ${size(a)}, and ${size(b)}`);
+  }
+  const seeds = seedDifferences(a, b);
+  if (seeds.length > 0) {
+    const drawn = [a, b].some((run) => isDrawn(run));
+    const consequence = drawn
+      ? "arrivals or lengths were drawn from it: not the same work"
+      : "the trace tells the work all the same";
+    add(drawn ? "doubt" : "note", `${seeds.join(", ")}; ${consequence}`);
   }
   if (a.simulated !== b.simulated)
     add("doubt", `${a.simulated ? a.label : b.label} is a simulation, the other is not`);
@@ -48,6 +52,21 @@ export function findConcerns(a: RunIdentity, b: RunIdentity, commonJobs: number)
   if (a.backend !== b.backend) add("note", `protocols differ: ${a.backend} and ${b.backend}`);
   if (a.version !== b.version) add("note", `measured by Reprise ${a.version} and ${b.version}`);
   return concerns;
+}
+
+function seedDifferences(a: RunIdentity, b: RunIdentity): string[] {
+  return (
+    [...new Set([...Object.keys(a.seeds), ...Object.keys(b.seeds)])]
+      // Made-up text is new in every run by design.
+      .filter((name) => !/prompt/.test(name) && a.seeds[name] !== b.seeds[name])
+      .map((name) => `seed "${name}" differs (${a.seeds[name] ?? "none"} and ${b.seeds[name] ?? "none"})`)
+  );
+}
+
+/** Does the seed decide what work this run did? A replayed trace tells its own arrivals and lengths. */
+function isDrawn({ trace_sha256, options }: RunIdentity): boolean {
+  const arrivals = options["arrival_type"] ?? "trace";
+  return trace_sha256 === null || arrivals !== "trace" || options["lora_modules"] !== undefined;
 }
 
 export interface Change {

@@ -19,6 +19,7 @@ function identity(label: string, more: Partial<RunIdentity> = {}): RunIdentity {
     pacing: "jobs",
     speed: 1,
     seeds: { arrivals: 1 },
+    planned: { requests: 3, jobs: 3, prompt_tokens: null, span_ms: null },
     model: "m",
     backend: "openai",
     simulated: false,
@@ -150,7 +151,22 @@ describe("comparison", () => {
     );
   });
 
-  it("refuses other traces, pacing and speed; doubts seeds and verdicts; notes versions", () => {
+  it("another seed is a doubt only where it decides the work", () => {
+    const severity = (more: Partial<RunIdentity>): string[] =>
+      compareRuns(
+        run("a", [1, 2, 3], { identity: more }),
+        run("b", [1, 2, 3], { identity: { ...more, seeds: { arrivals: 2 } } }),
+      ).concerns.map((concern) => concern.severity);
+    expect(severity({})).toEqual(["note"]);
+    expect(severity({ trace_sha256: null })).toEqual(["doubt"]);
+    expect(severity({ options: { arrival_type: "random" } })).toEqual(["doubt"]);
+    const fewer = { planned: { requests: 2, jobs: 2, prompt_tokens: null, span_ms: null } };
+    expect(
+      compareRuns(run("a", [1, 2, 3]), run("b", [1, 2], { identity: fewer })).concerns[0]?.text,
+    ).toContain("3 jobs and 3 requests, and 2 jobs and 2 requests");
+  });
+
+  it("refuses other traces, pacing and speed; doubts verdicts; notes seeds and versions", () => {
     const a = run("a", [1, 2, 3]);
     for (const other of [
       { trace_sha256: "bb" },
@@ -173,7 +189,7 @@ describe("comparison", () => {
         },
       }),
     );
-    expect(doubtful.concerns.map(({ severity }) => severity)).toEqual(["doubt", "doubt", "note"]);
+    expect(doubtful.concerns.map(({ severity }) => severity)).toEqual(["note", "doubt", "note"]);
     expect(() => judgeGates(doubtful, [parseGate("p50(job_e2e) <= +5%", METRICS)])).toThrow(
       /degraded: interrupted/,
     );

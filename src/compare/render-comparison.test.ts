@@ -14,6 +14,7 @@ function run(label: string, jobs: readonly number[], version: string): RunSample
       pacing: "jobs",
       speed: 1,
       seeds: {},
+      planned: { requests: 6, jobs: 6, prompt_tokens: null, span_ms: null },
       model: "m",
       backend: "openai",
       simulated: false,

@@ -9,6 +9,13 @@ export interface RunIdentity {
   readonly pacing: string;
   readonly speed: number;
   readonly seeds: Readonly<Record<string, number>>;
+  /** What was to be done: equal numbers for equal work. */
+  readonly planned: {
+    readonly requests: number;
+    readonly jobs: number;
+    readonly prompt_tokens: number | null;
+    readonly span_ms: number | null;
+  };
   readonly model: string;
   readonly backend: string;
   readonly simulated: boolean;

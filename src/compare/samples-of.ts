@@ -22,6 +22,12 @@ export function samplesOf(
       pacing: plan.pacing,
       speed: plan.speed,
       seeds: manifest.seeds,
+      planned: {
+        requests: plan.requests,
+        jobs: plan.jobs,
+        prompt_tokens: plan.prompt_tokens,
+        span_ms: plan.span_ms,
+      },
       model: target.model,
       backend: target.backend,
       simulated: target.simulated,

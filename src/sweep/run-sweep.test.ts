@@ -166,6 +166,8 @@ describe("a sweep", () => {
     expect(new Set(run.tasks.map((task) => task.server?.process.pid)).size).toBe(4);
     expect(outcome.results[1]?.runs[0]?.notes[0]).toContain("restarted for an empty cache");
     expect(run.tasks.map(({ options }) => options["model"])).toEqual(["a", "a", "b", "b"]);
+    // The same work in each cell, though no seed was given.
+    expect(run.tasks.map(({ options }) => options["seed"])).toEqual([0, 0, 0, 0]);
     expect(outcome.results.map(({ status }) => status)).toEqual(["done", "done", "done", "done"]);
     for (const task of run.tasks) expect(portListeners(portOf(task)) ?? []).toEqual([]);
     expect(run.progress.at(-1)).toMatchObject({ done: 4, failed: 0, total: 4, current: null, left_ms: 0 });

@@ -232,6 +232,8 @@ class Sweep {
     const inProcess = engine !== null && this.#inProcess(engine);
     const gpus = this.#gpusOf(cell);
     const merged: JsonObject = {
+      // One seed for all: every cell and every repeat gets the same work.
+      seed: sections.order_seed,
       ...options,
       ...cell.load,
       ...(server === null ? {} : { base_url: server.command.base_url, model: server.ready.model }),
