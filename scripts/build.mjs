@@ -1,14 +1,14 @@
 // Bundles the command line into dist/: `dist/cli.js` runs as it is, without node_modules.
 import { build } from "esbuild";
-import { chmodSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-rmSync(join(root, "dist"), { recursive: true, force: true });
-await build({
+const { metafile } = await build({
+  metafile: true,
   absWorkingDir: root,
   entryPoints: { cli: "src/cli/main.ts" },
   outdir: "dist",
@@ -31,3 +31,10 @@ await build({
 });
 const cli = join(root, "dist/cli.js");
 chmodSync(cli, 0o755);
+
+// What an earlier build left is removed only now: a command that runs meanwhile still finds its chunks for most of the build.
+const made = new Set(Object.keys(metafile.outputs).map((path) => join(root, path)));
+for (const entry of readdirSync(join(root, "dist"), { recursive: true, withFileTypes: true })) {
+  const path = join(entry.parentPath, entry.name);
+  if (entry.isFile() && !made.has(path)) rmSync(path);
+}

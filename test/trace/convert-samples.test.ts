@@ -41,7 +41,8 @@ function shape(trace: Trace): unknown {
 }
 
 describe("sample traces in our format", () => {
-  it.skipIf(entries.length > 0)(`SKIPPED: no sample data at ${data}`, () => undefined);
+  if (entries.length === 0)
+    it("the sample data is not there", (context) => context.skip("no ../shared/data beside the repository"));
 
   it.each(entries.filter(({ format }) => formatNamed(format) !== undefined))(
     "$file",

@@ -30,7 +30,8 @@ const entries: readonly Entry[] = existsSync(join(data, "expected.json"))
   : [];
 
 describe("sample traces", () => {
-  it.skipIf(entries.length > 0)(`SKIPPED: no sample data at ${data}`, () => undefined);
+  if (entries.length === 0)
+    it("the sample data is not there", (context) => context.skip("no ../shared/data beside the repository"));
 
   for (const entry of entries) {
     const known = formatNamed(entry.format) !== undefined;
