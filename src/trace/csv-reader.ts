@@ -4,6 +4,7 @@
  */
 import { readLineBatches } from "../core/lines.ts";
 import { BadRow, type RowAccount } from "./row-account.ts";
+import { MAX_NUMBER } from "./row-fields.ts";
 import { handleRow, isBlank, type RowHandler } from "./row-reader.ts";
 
 /** One CSV row: column name → text. */
@@ -141,7 +142,7 @@ class Fields implements CsvRow {
   number(column: string, min = 0): number {
     const text = this.text(column);
     const value = /^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/.test(text) ? Number(text) : NaN;
-    if (!(value >= min && value < Infinity))
+    if (!(value >= min && value < MAX_NUMBER))
       throw new BadRow(`"${column}" must be a number ≥ ${min}, not ${JSON.stringify(text)}`);
     return value;
   }

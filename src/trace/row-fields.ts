@@ -7,11 +7,21 @@ import { shortText } from "../core/terminal-text.ts";
 import { BadRow } from "./row-account.ts";
 import type { BlockId } from "./trace-request.ts";
 
-/** A finite number ≥ `min`. Throws on anything else, a numeric string included. */
+/**
+ * No time, length or count is larger, in any unit (Unix time in ns is 2e18); a larger one would overflow when its unit is
+ * changed or it is squared.
+ */
+export const MAX_NUMBER = 1e21;
+
+/** A number ≥ `min` and below {@link MAX_NUMBER}. Throws on anything else, a numeric string included. */
 export function numberField(row: JsonObject, key: string, min = 0): number {
   const value = row[key];
-  if (typeof value === "number" && value >= min && value < Infinity) return value;
-  throw wrong(key, value, min === -Infinity ? "a number" : `a number ≥ ${min}`);
+  if (typeof value === "number" && value >= min && value < MAX_NUMBER) return value;
+  throw wrong(
+    key,
+    value,
+    `a number ≥ ${min}${typeof value === "number" && value > min ? " and below 1e21" : ""}`,
+  );
 }
 
 export function optionalNumber(row: JsonObject, key: string, min = 0): number | null {
@@ -22,7 +32,7 @@ export function optionalNumber(row: JsonObject, key: string, min = 0): number | 
 export function integerField(row: JsonObject, key: string, min = 0): number {
   const value = row[key];
   if (typeof value === "number" && value >= min && Number.isSafeInteger(value)) return value;
-  throw wrong(key, value, min === -Infinity ? "an integer" : `an integer ≥ ${min}`);
+  throw wrong(key, value, `an integer ≥ ${min}`);
 }
 
 export function optionalInteger(row: JsonObject, key: string, min = 0): number | null {

@@ -5,7 +5,7 @@
 import type { JsonObject } from "../../core/json.ts";
 import { parseLossless } from "../lossless-json.ts";
 import { BadRow } from "../row-account.ts";
-import { numberField, objectsField, stringField, wrong } from "../row-fields.ts";
+import { MAX_NUMBER, numberField, objectsField, stringField, wrong } from "../row-fields.ts";
 import type { BlockId, Recorded, ToolCall, TracePrompt, TraceRequest } from "../trace-request.ts";
 
 /**
@@ -112,7 +112,7 @@ function text(value: unknown, key: string): string | null {
 }
 
 function nonNegative(value: unknown, key: string): number | null {
-  if (typeof value === "number" && value >= 0 && value < Infinity) return value;
+  if (typeof value === "number" && value >= 0 && value < MAX_NUMBER) return value;
   if (value === undefined || value === null) return null;
   throw wrong(key, value, "a number ≥ 0");
 }
