@@ -3,7 +3,10 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BlockNamer, cutPieces, sumTokens } from "./block-namer.ts";
 import { gapAfter, parseIsoInstant, TimeAxis, toInstant } from "./instant.ts";
+import { lengthPrompt, newRequest } from "./new-request.ts";
 import { toOpenAiMessages, toOpenAiTools } from "./openai-messages.ts";
+import type { TraceRequest } from "./trace-request.ts";
+import { numberedByTime } from "./turn-numbers.ts";
 
 describe("instants", () => {
   it("reads ISO with zones, any number of digits, and no zone as UTC", () => {
@@ -225,5 +228,34 @@ describe("block names", () => {
     expect(namer.prompt([...cut, { text: "user", offset: 30, tokens: 70 }]).hash_ids?.slice(0, 2)).toEqual(
       namer.prompt(whole).hash_ids?.slice(0, 2),
     );
+  });
+});
+
+describe("turn numbers", () => {
+  const request = (request_id: string, arrival_ms: number | null, after: string[] = []): TraceRequest =>
+    newRequest({ request_id, job_id: "j", arrival_ms, after, prompt: lengthPrompt(1) });
+
+  it("count by arrival, parents first at one instant, untimed ones behind their parents", () => {
+    const numbered = numberedByTime([
+      request("join", 5, ["child", "root"]),
+      request("child", 5, ["root"]),
+      request("untimed", null, ["root"]),
+      request("late", 9),
+      request("root", 5),
+    ]);
+    expect(numbered.map(({ request_id, turn }) => [request_id, turn])).toEqual([
+      ["root", 0],
+      ["child", 1],
+      ["untimed", 2],
+      ["join", 3],
+      ["late", 4],
+    ]);
+  });
+
+  it("take long chains in their stride", () => {
+    const chain = Array.from({ length: 50_000 }, (_, at) =>
+      request(`r${at}`, 0, at === 0 ? [] : [`r${at - 1}`]),
+    );
+    expect(numberedByTime(chain.toReversed()).map(({ turn }) => turn)).toEqual(chain.map((_, at) => at));
   });
 });

@@ -6,12 +6,21 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Ms, Tokens } from "../../core/units.ts";
 import { parseIsoInstant, type TimeAxis } from "../instant.ts";
 import { isObject, scalarText, textOf, toOpenAiMessages } from "../openai-messages.ts";
+import type { RowAccount } from "../row-account.ts";
 import { wrong } from "../row-fields.ts";
+
+/** Where a row stands. */
+export interface Place {
+  readonly line: number;
+  /** The file's name without its ending: the session of rows that tell none. */
+  readonly session: string;
+  readonly account: RowAccount;
+}
 
 export interface LogRow {
   /** Position among the conversation's rows of the whole file. */
   readonly at: number;
-  readonly line: number;
+  readonly place: Place;
   readonly session: string;
   readonly uuid: string | null;
   readonly parent: string | null;
@@ -55,16 +64,14 @@ export class ClaudeCodeLog {
   readonly #byId = new Map<string, Answer>();
   readonly #seen = new Set<string>();
   readonly #axis: TimeAxis;
-  readonly #name: string;
   #compacted = false;
 
-  constructor(axis: TimeAxis, name: string) {
+  constructor(axis: TimeAxis) {
     this.#axis = axis;
-    this.#name = name;
   }
 
   /** Takes one row; a kind where it is no part of a conversation. */
-  take(raw: JsonObject, line: number): string | undefined {
+  take(raw: JsonObject, place: Place): string | undefined {
     const type = scalarText(raw["type"]);
     const uuid = scalarText(raw["uuid"]) || null;
     const parent = scalarText(raw["parentUuid"]) || null;
@@ -85,8 +92,8 @@ export class ClaudeCodeLog {
     }
     const base = {
       at: this.rows.length,
-      line,
-      session: scalarText(raw["sessionId"]) || this.#name,
+      place,
+      session: scalarText(raw["sessionId"]) || place.session,
       uuid,
       parent,
       agent: raw["isSidechain"] === true ? scalarText(raw["agentId"]) : null,
@@ -110,7 +117,7 @@ export class ClaudeCodeLog {
   #takeAnswer(
     raw: JsonObject,
     message: JsonObject,
-    base: Pick<LogRow, "at" | "line" | "session" | "uuid" | "parent" | "agent" | "time" | "compaction">,
+    base: Pick<LogRow, "at" | "place" | "session" | "uuid" | "parent" | "agent" | "time" | "compaction">,
   ): string | undefined {
     const id = scalarText(message["id"]) || scalarText(raw["requestId"]) || base.uuid || `line ${base.at}`;
     const known = this.#byId.get(id);

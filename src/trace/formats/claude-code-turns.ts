@@ -4,6 +4,7 @@ import type { Ms } from "../../core/units.ts";
 import { gapAfter } from "../instant.ts";
 import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
 import { answerText, messageText } from "../openai-messages.ts";
+import { numberedByTime } from "../turn-numbers.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
 import type { Answer, ClaudeCodeLog, LogRow } from "./claude-code-log.ts";
 
@@ -233,19 +234,14 @@ function toRequests(all: readonly { readonly name: string | null; readonly turn:
     sent.set(turn, arrival);
     return arrival;
   };
-  const ordered = all.map(({ name, turn }) => ({ name, turn, arrival: arrivalOf(turn) }));
-  ordered.sort(
-    (a, b) => (a.arrival ?? 0) - (b.arrival ?? 0) || a.turn.answer.first.at - b.turn.answer.first.at,
-  );
-  return ordered.map(({ name, turn, arrival }, position) => toRequest(name, turn, arrival, position));
+  return numberedByTime(all.map(({ name, turn }) => toRequest(name, turn, arrivalOf(turn))));
 }
 
-function toRequest(name: string | null, turn: Turn, arrival: Ms | null, position: number): TraceRequest {
+function toRequest(name: string | null, turn: Turn, arrival: Ms | null): TraceRequest {
   const { answer, parents } = turn;
   return newRequest({
     request_id: turn.id,
     job_id: turn.job_id,
-    turn: position,
     arrival_ms: arrival,
     after: [...new Set(parents)].map(({ id }) => id),
     think_ms: gapAfter(

@@ -1,4 +1,7 @@
 /** Claude Code logs: repeated usage, parallel tools, sub-agents, compaction, resumed sessions, bad lines. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { jsonl, linksOf, readWritten, rowsAddUp } from "../../../test/trace/written-trace.ts";
 import type { Trace } from "../trace.ts";
@@ -303,5 +306,23 @@ describe("claude-code sub-agents", () => {
   it("lets nobody wait for one that was only launched", async () => {
     const trace = await read(fork(1100, "async_launched"));
     expect(linksOf(trace)).toMatchObject({ n1: [["m1"], 200], m2: [["m1"], 100] });
+  });
+
+  it("finds sub-agents in the files beside their session's", async () => {
+    const rows = fork(6100);
+    const folder = mkdtempSync(join(tmpdir(), "reprise-claude-"));
+    const isSide = (row: object): boolean => "isSidechain" in row && row.isSidechain === true;
+    writeFileSync(join(folder, "agent-1.jsonl"), jsonl(rows.filter(isSide)));
+    writeFileSync(join(folder, "s.jsonl"), `${jsonl(rows.filter((row) => !isSide(row)))}\n[1]`);
+    const trace = await claudeCode.read(folder, { skipBad: true });
+    rmSync(folder, { recursive: true });
+    expect(linksOf(trace)).toEqual({
+      m1: [[], null],
+      n1: [["m1"], 200],
+      n2: [["n1"], 400],
+      m2: [["m1", "n2"], 100],
+    });
+    expect(trace.faults.map(({ file, line }) => [basename(file), line])).toEqual([["s.jsonl", 5]]);
+    expect(rowsAddUp(trace)).toBe(true);
   });
 });

@@ -2,19 +2,22 @@
  * Claude Code session logs (JSONL). The log stamps answers, not requests: a request is taken to have been sent when its last
  * input (message or tool result) was logged. System prompt and tool definitions are not in the log.
  */
-import { basename } from "node:path";
+import { stat } from "node:fs/promises";
+import { basename, join } from "node:path";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { newProvenance } from "../new-request.ts";
 import { RowAccount } from "../row-account.ts";
 import { readSessionRecords, sampleRecords } from "../session-records.ts";
-import type { Trace } from "../trace.ts";
+import { traceFiles } from "../sample.ts";
+import type { RowCounts, Trace } from "../trace.ts";
 import { ClaudeCodeLog } from "./claude-code-log.ts";
 import { turnsOfLog } from "./claude-code-turns.ts";
 
 export const claudeCode: TraceFormat = {
   name: "claude-code",
-  title: "Claude Code session (JSONL)",
+  title: "Claude Code session (JSONL, or a folder with its sub-agents' files)",
+  readsFolder: true,
   marks: ["type", "uuid", "parentUuid", "sessionId", "isSidechain", "message"],
   detect(sample) {
     const records = sampleRecords(sample);
@@ -37,14 +40,25 @@ export const claudeCode: TraceFormat = {
     return marks.length > 0 ? 0.6 : 0;
   },
   async read(path, options): Promise<Trace> {
-    const account = new RowAccount(path, options);
+    const isFolder = (await stat(path)).isDirectory();
+    const files = isFolder ? (await traceFiles(path)).filter((name) => /\.jsonl(\.gz)?$/.test(name)) : [""];
     const axis = new TimeAxis();
-    const log = new ClaudeCodeLog(axis, basename(options.name ?? path).replace(/\.jsonl?(\.gz)?$/, ""));
-    await readSessionRecords(path, account, (row, line) => log.take(row, line));
+    const log = new ClaudeCodeLog(axis);
+    const accounts: RowAccount[] = [];
+    for (const name of files) {
+      const file = name === "" ? (options.name ?? path) : join(options.name ?? path, name);
+      const account = new RowAccount(path, { ...options, name: file });
+      accounts.push(account);
+      const session = basename(file).replace(/\.jsonl?(\.gz)?$/, "");
+      await readSessionRecords(join(path, name), account, (row, line) =>
+        log.take(row, { line, session, account }),
+      );
+    }
     const { requests, unused, side_agents, bare } = turnsOfLog(log);
-    for (const { line } of bare) account.revoke(line, "an answer without usage or any message before it");
+    for (const { place } of bare)
+      place.account.revoke(place.line, "an answer without usage or any message before it");
     const placed = fromFirstArrival(requests, axis);
-    const rows = account.counts();
+    const rows = sumRows(accounts.map((account) => account.counts()));
     const notes = [
       "requests are taken to have been sent when their last input was logged; the log stamps answers only",
       "system prompt and tool definitions are not in the log: prompts sent are shorter than the recorded ones",
@@ -63,7 +77,7 @@ export const claudeCode: TraceFormat = {
               used: rows.used - unused,
               skipped: { ...rows.skipped, "message that no request held": unused },
             },
-      faults: account.faults,
+      faults: accounts.flatMap(({ faults }) => faults),
       provenance: newProvenance({
         arrivals: "inferred",
         order: "recorded",
@@ -77,3 +91,12 @@ export const claudeCode: TraceFormat = {
     };
   },
 };
+
+function sumRows(all: readonly RowCounts[]): RowCounts {
+  const skipped: Record<string, number> = {};
+  for (const counts of all)
+    for (const [kind, rows] of Object.entries(counts.skipped)) skipped[kind] = (skipped[kind] ?? 0) + rows;
+  const sum = (key: "read" | "used" | "refused"): number =>
+    all.reduce((total, counts) => total + counts[key], 0);
+  return { read: sum("read"), used: sum("used"), skipped, refused: sum("refused") };
+}

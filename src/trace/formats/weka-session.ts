@@ -8,6 +8,7 @@ import type { Ms } from "../../core/units.ts";
 import { handleItem } from "../document-rows.ts";
 import { gapAfter } from "../instant.ts";
 import { newRecorded, newRequest } from "../new-request.ts";
+import { numberedByTime } from "../turn-numbers.ts";
 import { scalarText } from "../openai-messages.ts";
 import { BadRow, type RowAccount } from "../row-account.ts";
 import {
@@ -94,13 +95,8 @@ class Layout {
   }
 
   result(): LaidOut {
-    const depths = depthsOf(this.#requests);
-    const order = this.#requests.map((request, at) => ({ request, at, depth: depths[at] as number }));
-    order.sort(
-      (a, b) => (a.request.arrival_ms ?? 0) - (b.request.arrival_ms ?? 0) || a.depth - b.depth || a.at - b.at,
-    );
     return {
-      requests: order.map(({ request }, turn) => ({ ...request, turn })),
+      requests: numberedByTime(this.#requests),
       sub_agents: this.#subAgents,
       unknown_ends: this.#unknownEnds,
       models: [...this.#models],
@@ -281,23 +277,6 @@ function checkRequest(row: JsonObject, block: number): void {
   const whole = Math.floor(tokens / block);
   if (ids !== null && ids.length !== whole)
     throw new BadRow(`${ids.length} hash_ids for ${tokens} tokens in blocks of ${block}: ${whole} expected`);
-}
-
-/** How many requests stand before each one on its longest way from a root: a tie in time goes to the parent. */
-function depthsOf(requests: readonly TraceRequest[]): readonly number[] {
-  const positions = new Map(requests.map(({ request_id }, at) => [request_id, at]));
-  const depths = requests.map(() => -1);
-  const open = requests.map((_, at) => at);
-  for (let at = open.at(-1); at !== undefined; at = open.at(-1)) {
-    const parents = (requests[at]?.after ?? []).map((id) => positions.get(id) ?? at);
-    const unknown = parents.filter((parent) => depths[parent] === -1);
-    if (depths[at] === -1 && unknown.length > 0) open.push(...unknown);
-    else {
-      open.pop();
-      if (depths[at] === -1) depths[at] = Math.max(0, ...parents.map((parent) => (depths[parent] ?? 0) + 1));
-    }
-  }
-  return depths;
 }
 
 /** The last parent's request that had ended when the sub-agent began; else the last that had begun. */
