@@ -45,6 +45,8 @@ export class ChunkTokenCounter {
       this.#untold++;
       return;
     }
+    // A payload of no tokens at the start: the count lags, or is 0 until the end.
+    if (cumulative === 0 && this.#counts.length === 0) this.#lost = true;
     const grown = cumulative - this.#cumulative;
     this.#cumulative = cumulative;
     if (this.#untold === 0 && grown >= 0) this.#counts.push(grown);

@@ -26,6 +26,7 @@ describe("case 7: an error inside a 200", () => {
       1,
     ],
     ["as a named event with JSON", [[40, 'event: error\ndata: {"message":"CUDA out of memory"}\n\n']], 0],
+    ["as llama.cpp's old field", [[40, 'error: {"code":500,"message":"CUDA out of memory"}\n\n']], 0],
     ["as text", [[40, event({ error: "CUDA out of memory" })]], 0],
     ["vLLM's old form", [[40, event({ object: "error", message: "CUDA out of memory", code: 500 })]], 0],
     ["beside choices", [[40, event({ choices: [{ index: 0, text: "A" }], ...ERROR })]], 0],
@@ -43,10 +44,10 @@ describe("case 7: an error inside a 200", () => {
     }
   });
 
-  it("control: error null in each chunk", async () => {
+  it.each([[null], [{}], [[]], [""], [false]])("control: error %j in each chunk", async (error) => {
     const seen = await observeChat([
-      [10, event({ error: null, choices: [{ index: 0, delta: { content: "A" } }] })],
-      [20, event({ error: null, choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) + U(1) + DONE],
+      [10, event({ error, choices: [{ index: 0, delta: { content: "A" } }] })],
+      [20, event({ error, choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) + U(1) + DONE],
     ]);
     expect([seen.failure, seen.text]).toEqual([null, "A"]);
   });

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { C, DONE, FIN, U } from "../stub/events.ts";
-import { observeChat, tpot } from "../stub/observe.ts";
+import { C, DONE, FIN, R, U } from "../stub/events.ts";
+import { observe, observeChat, tpot } from "../stub/observe.ts";
 
 describe("case 10: reasoning before content", () => {
   it.each([
     ["reasoning_content", (text: string) => ({ reasoning_content: text })],
     ["reasoning", (text: string) => ({ reasoning: text })],
     ["both names with the same text", (text: string) => ({ reasoning: text, reasoning_content: text })],
+    ["one name empty", (text: string) => ({ reasoning: text, reasoning_content: "" })],
     ["content null beside it", (text: string) => ({ reasoning_content: text, content: null })],
     [
       "thinking parts",
@@ -26,6 +27,14 @@ describe("case 10: reasoning before content", () => {
     ]);
     expect(tpot(seen)).toBe(180);
     expect(seen.text).toBe("de");
+  });
+
+  it.each(["reasoning", "reasoning_content"])("in %s of a completion", async (name) => {
+    const seen = await observe([
+      [200, R("", { [name]: "a" })],
+      [900, R("b") + FIN("stop") + U(2) + DONE],
+    ]);
+    expect([seen.first_token_ms, seen.first_output_ms, seen.text]).toEqual([200, 900, "b"]);
   });
 
   it("reasoning only is ok, without a first output", async () => {

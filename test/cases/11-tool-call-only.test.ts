@@ -55,6 +55,18 @@ describe("case 11: only a tool call", () => {
     ]);
   });
 
+  it("another id and name under the same index is another call; a mere new id is not", async () => {
+    const seen = await observeChat([
+      [10, call(0, "1", { id: "a", fn: { name: "f" } })],
+      [20, call(0, "2", { id: "b", fn: { name: "g" } }) + call(0, "3", { id: "c" })],
+      [30, FIN("tool_calls") + DONE],
+    ]);
+    expect(seen.tool_calls).toEqual([
+      { id: "a", name: "f", arguments: "1" },
+      { id: "b", name: "g", arguments: "23" },
+    ]);
+  });
+
   it("a legacy function_call counts too", async () => {
     const seen = await observeChat([
       [10, C({ function_call: { name: "f", arguments: "" } })],

@@ -24,6 +24,8 @@ describe("case 14: usage in every chunk", () => {
       chunk("A", 1) + R("B") + chunk("C", 4) + FIN("stop"),
       null,
     ],
+    ["0 until the end", chunk("A", 0) + chunk("B", 0) + chunk("C", 0) + FIN("stop") + U(4), null],
+    ["one behind", chunk("A", 0) + chunk("B", 1) + chunk("C", 2) + FIN("stop") + U(4), null],
     ["only in the last text chunk", R("A") + R("B") + R("C") + chunk("D", 4) + FIN("stop"), null],
   ])("%s", async (_name, body, tokens) => {
     const seen = await observe([[10, body + DONE]]);

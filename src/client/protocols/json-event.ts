@@ -91,8 +91,7 @@ export abstract class JsonReader implements ResponseReader {
 function errorIn(object: Fields): string | null {
   const { error } = object;
   if (error === undefined || error === null || error === false || error === "" || error === 0) return null;
-  const fields = asFields(error);
-  if (fields !== null && Object.keys(fields).length === 0) return null;
+  if (typeof error === "object" && Object.keys(error).length === 0) return null;
   return errorMessage(error) ?? "";
 }
 

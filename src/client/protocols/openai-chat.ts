@@ -21,8 +21,8 @@ class ChatReader extends ChoicesReader {
     const refusal = asText(message["refusal"]);
     if (refusal !== null && refusal !== "") delta.text = (delta.text ?? "") + refusal;
     // Some servers send both names with the same text.
-    const reasoning = asText(message["reasoning_content"]) ?? asText(message["reasoning"]);
-    if (reasoning !== null && reasoning !== "") delta.reasoning = (delta.reasoning ?? "") + reasoning;
+    const reasoning = asText(message["reasoning_content"]) || asText(message["reasoning"]);
+    if (reasoning) delta.reasoning = (delta.reasoning ?? "") + reasoning;
     const calls = message["tool_calls"];
     if (Array.isArray(calls) && calls.length > 0) delta.tool_calls = this.#toolCalls(calls);
     else if (asFields(message["function_call"]) !== null) {

@@ -12,12 +12,13 @@ class CompletionsReader extends ChoicesReader {
   protected override takeChoice(choice: Fields, delta: Delta): boolean {
     if (isChat(choice)) return false;
     delta.text = asText(choice["text"]);
-    delta.reasoning = asText(choice["reasoning_content"]);
+    delta.reasoning = asText(choice["reasoning_content"]) || asText(choice["reasoning"]);
     return true;
   }
 
   protected override hasPayload(choice: Fields): boolean | null {
-    return isChat(choice) ? null : (asText(choice["text"]) ?? "") !== "";
+    if (isChat(choice)) return null;
+    return ["text", "reasoning_content", "reasoning"].some((key) => (asText(choice[key]) ?? "") !== "");
   }
 }
 

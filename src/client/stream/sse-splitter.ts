@@ -122,11 +122,16 @@ export class SseSplitter implements EventSplitter {
       }
       return;
     }
-    // "event" = 65 76 65 6e 74; every other field (id, retry, unknown) and comments mean nothing here.
+    // "event" = 65 76 65 6e 74; every other field (id, retry, unknown) and comments mean nothing here, but for llama.cpp's
+    // older `error: {…}`, an error event in one line.
     if (bytes[start] === 101) {
       const line = bytes.toString("utf8", start, end);
       if (line === "event") this.#name = "";
       else if (line.startsWith("event:")) this.#name = line.slice(line[6] === " " ? 7 : 6);
+      else if (line.startsWith("error:")) {
+        this.#name = "error";
+        this.#addData(bytes, start + 6, end, owned);
+      }
     }
   }
 
