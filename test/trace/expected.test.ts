@@ -51,4 +51,14 @@ describe("sample traces", () => {
       else expect(found.faults.map(({ line }) => line)).toEqual(entry.refuse);
     });
   }
+
+  it.skipIf(entries.length === 0)(
+    "Mooncake's optimal reuse is that of a count by a set of names",
+    async () => {
+      // Its ids name whole prefixes, so a set of ids is enough; 26,934,903 of 76,504,042 tokens by such a count.
+      const { prefix } = inspectTrace(await readTrace(join(data, "mooncake/conversation_trace.head.jsonl")));
+      expect([prefix.overall.cached_tokens, prefix.overall.prompt_tokens]).toEqual([26_934_903, 76_504_042]);
+      expect(prefix.within_jobs.cached_tokens).toBe(0);
+    },
+  );
 });
