@@ -6,9 +6,11 @@ import { createHttpClient, readCa } from "../client/http-client.ts";
 import { httpGet, httpPost, HttpRequestError, type HttpRequestOptions } from "../client/http-request.ts";
 import { findProtocol } from "../client/protocols/index.ts";
 import type { Clock } from "../core/clock.ts";
+import { sleep } from "../core/clock.ts";
 import { EXIT, UserError } from "../core/failure.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import { plainText } from "../core/terminal-text.ts";
+import type { Ms } from "../core/units.ts";
 import type { PostJson } from "../prompt/server-tokenizer.ts";
 import type { Given } from "./options/option.ts";
 import type { targetOptions } from "./options/target-options.ts";
@@ -18,6 +20,9 @@ import type { Target } from "./target.ts";
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Side requests before the run: a server that is slow here is not asked twice. */
 const SIDE_TIMEOUT_MS = 10_000;
+/** A profiler may write gigabytes before it answers. */
+const POKE_TIMEOUT_MS = 600_000;
+const RETRY_EVERY_MS = 1000;
 
 export type TargetGiven = Given<typeof targetOptions>;
 
@@ -28,6 +33,10 @@ export interface HttpTargetOptions {
   /** Used where `--backend` was not given. */
   readonly defaultBackend: "openai" | "openai-chat";
   readonly defaultHost: string;
+  /** A server that does not listen yet is waited for so long; 0 or absent = an error at once. */
+  readonly waitMs?: Ms;
+  /** Told once when there is something to wait for. */
+  onWait?(text: string): void;
 }
 
 /**
@@ -37,7 +46,7 @@ export interface HttpTargetOptions {
 export async function openHttpTarget(options: HttpTargetOptions): Promise<Target> {
   const { given, clock } = options;
   const baseUrl = given.base_url ?? `http://${given.host ?? options.defaultHost}:${given.port ?? 8000}`;
-  const backend = given.backend ?? backendOfEndpoint(given.endpoint) ?? options.defaultBackend;
+  const backend = backendOf(given, options.defaultBackend);
   const protocol = findProtocol(backend);
   const apiKey = readApiKey(
     { envName: given.api_key_env ?? null, file: given.api_key_file ?? null },
@@ -58,7 +67,7 @@ export async function openHttpTarget(options: HttpTargetOptions): Promise<Target
     http2: given.http2 ?? false,
     proxy: given.proxy ?? null,
   });
-  if (given.proxy === undefined) await checkReachable(client.endpoint.origin, clock);
+  if (given.proxy === undefined) await awaitListening(client.endpoint.origin, options);
   const side: HttpRequestOptions = {
     clock,
     timeoutMs: SIDE_TIMEOUT_MS,
@@ -85,12 +94,22 @@ export async function openHttpTarget(options: HttpTargetOptions): Promise<Target
     virtual: false,
     prompts: protocol.prompts,
     post: postJson(side_url, side),
+    poke: async (path) =>
+      (await httpPost(side_url(path), {}, { ...side, timeoutMs: POKE_TIMEOUT_MS })).status,
     tokenizer: null,
     server: null,
     openStreams: () => client.openStreams,
     drive: (done) => done,
     close: () => client.close(),
   };
+}
+
+/** The protocol's name as users know it: named, told by the endpoint, or the default. */
+export function backendOf(
+  given: Pick<TargetGiven, "backend" | "endpoint">,
+  fallback: "openai" | "openai-chat",
+): string {
+  return given.backend ?? backendOfEndpoint(given.endpoint) ?? fallback;
 }
 
 /** `--endpoint /v1/chat/completions` says which protocol is meant. */
@@ -103,6 +122,27 @@ function backendOfEndpoint(endpoint: string | undefined): "openai" | "openai-cha
 function displayUrl(baseUrl: string): string {
   const { origin, path } = parseBaseUrl(baseUrl);
   return `${origin.origin}${path}`;
+}
+
+/** Waits for somebody to listen. A name that does not resolve is not waited for. */
+async function awaitListening(
+  origin: URL,
+  { clock, waitMs = 0, onWait }: Pick<HttpTargetOptions, "clock" | "waitMs" | "onWait">,
+): Promise<void> {
+  const deadline = clock.now() + waitMs;
+  for (let first = true; ; first = false) {
+    try {
+      return await checkReachable(origin, clock);
+    } catch (error) {
+      const unknownHost = error instanceof UserError && /ENOTFOUND|EAI_/.test(error.message);
+      if (unknownHost || clock.now() + RETRY_EVERY_MS > deadline) throw error;
+      if (first)
+        onWait?.(
+          `${origin.origin} does not listen yet; waiting up to ${Math.round(waitMs / 1000)} s (--ready-check-timeout-sec 0 does not wait)`,
+        );
+      await sleep(clock, RETRY_EVERY_MS);
+    }
+  }
 }
 
 /** One connection, closed at once: a port where nobody listens is known before anything is planned or written. */

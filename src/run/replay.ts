@@ -7,7 +7,7 @@ import { createPromptComposer } from "../prompt/composer.ts";
 import type { RequestRecord } from "../record/request-record.ts";
 import { basename } from "node:path";
 import { executeRun, type FinishedRun, type StartedRun } from "./execute.ts";
-import { openHttpTarget } from "./http-target.ts";
+import { backendOf } from "./http-target.ts";
 import type { ReplayGiven } from "./options/replay-options.ts";
 import { optionsForManifest } from "./options/manifest-options.ts";
 import { createOutputCounter, countingClient } from "./output-counter.ts";
@@ -17,7 +17,8 @@ import { openPromptTools, type PromptTools } from "./prompt-tools.ts";
 import { readWorkload, type TraceWorkload } from "./read-workload.ts";
 import { createRequestMaker, type RequestMakerOptions } from "./request-maker.ts";
 import { awaitReady, createSideRequests, warmUp } from "./side-requests.ts";
-import { openSimTarget } from "./sim-target.ts";
+import { checkTarget, openTarget } from "./open-target.ts";
+import { samplingFields } from "./sampling-fields.ts";
 import type { Target } from "./target.ts";
 import { createWarmupGuard, type WarmupGuard } from "./warmup-guard.ts";
 import type { RunEnvironment } from "./run-environment.ts";
@@ -42,7 +43,17 @@ export async function runReplay(request: ReplayRequest, env: RunEnvironment): Pr
   const seed = given.seed ?? drawSeed();
   const plan = planOfTrace(workload.jobs, given, seed);
   env.onPlan?.(workload, plan);
-  const target = await openTarget(given, workload, seed, env);
+  const chat = workload.trace.requests.some((request) => request.prompt.kind === "messages");
+  const defaultBackend = chat ? "openai-chat" : "openai";
+  const params = samplingFields({ ...given, best_of: given.best_of ?? 1 }, backendOf(given, defaultBackend));
+  const target = await openTarget({
+    given,
+    seed,
+    env,
+    defaultBackend,
+    defaultHost: "localhost",
+    waitMs: given.ready_check_timeout_sec ?? 0,
+  });
   try {
     const tools = await openPromptTools(plan, target, {
       tokenizerPath: given.tokenizer ?? null,
@@ -52,7 +63,7 @@ export async function runReplay(request: ReplayRequest, env: RunEnvironment): Pr
       always: (given.num_warmups ?? 0) > 0,
     });
     if (tools.facts?.warning != null) env.warn(tools.facts.warning);
-    return await replayOn(target, { request, workload, plan, seed, tools }, env);
+    return await replayOn(target, { request, workload, plan, seed, tools, params }, env);
   } finally {
     await target.close();
   }
@@ -64,10 +75,12 @@ interface Prepared {
   readonly plan: Plan;
   readonly seed: number;
   readonly tools: PromptTools;
+  /** Body fields of every request. */
+  readonly params: JsonObject;
 }
 
 async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment): Promise<FinishedRun> {
-  const { request, workload, plan, seed, tools } = prepared;
+  const { request, workload, plan, seed, tools, params } = prepared;
   const { given, tracePath } = request;
   const side = createSideRequests(target, tools.codec);
   const guard = createWarmupGuard();
@@ -83,10 +96,14 @@ async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment)
     composer: tools.composer,
     prompts: target.prompts,
     codec: tools.codec,
-    params: samplingParams(given),
+    params: Object.keys(params).length === 0 ? null : params,
     stream: true,
     temperature: 0,
-    keepText: () => given.save_text === true || given.history === "live" || counter.needsText(),
+    keepText: () =>
+      given.save_text === true ||
+      given.save_result === true ||
+      given.history === "live" ||
+      counter.needsText(),
     keepChunks: given.timeline !== "none",
     headers: null,
     jobIdOf: (planned) => plan.jobs[planned.job]?.job_id ?? "",
@@ -111,7 +128,7 @@ async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment)
     warmupDuplicates: () => guard.duplicates(),
     history: given.history ?? "recorded",
     keepChunks: given.timeline !== "none",
-    saveText: given.save_text ?? false,
+    saveText: given.save_text === true || given.save_result === true,
     stop: given.duration === undefined ? null : { duration_ms: given.duration },
     out: given.out ?? null,
     traceName:
@@ -163,6 +180,8 @@ async function beforeRun(
   const { given } = request;
   const wait = given.ready_check_timeout_sec ?? 0;
   if (wait > 0) await awaitReady(side, target.clock, wait);
+  // COMPAT A: its users' command lines name the trace by this flag, and send one test request first.
+  else if (given.trace_file !== undefined) await awaitReady(side, target.clock, 0);
   const warmups = given.num_warmups ?? 0;
   if (warmups > 0 && tools.composer !== null) {
     const first = plan.requests[0];
@@ -175,61 +194,8 @@ async function beforeRun(
     for (const prompt of preloadPrompts(plan, tools.composer)) await side.send(prompt, 1);
 }
 
-function openTarget(
-  given: ReplayGiven,
-  workload: TraceWorkload,
-  seed: number,
-  env: RunEnvironment,
-): Promise<Target> {
-  if (given.backend === "sim") {
-    return Promise.resolve(
-      openSimTarget({
-        settings: given.sim ?? {},
-        model: given.served_model_name ?? given.model ?? null,
-        seed,
-        clock: env.clock,
-        virtualTime: given.virtual_time ?? false,
-      }),
-    );
-  }
-  const chat = workload.trace.requests.some((request) => request.prompt.kind === "messages");
-  return openHttpTarget({
-    given,
-    env: env.env,
-    clock: env.clock,
-    defaultBackend: chat ? "openai-chat" : "openai",
-    defaultHost: "localhost",
-  });
-}
-
-function samplingParams(given: ReplayGiven): JsonObject | null {
-  const params: Record<string, JsonObject[string]> = {};
-  if (given.best_of !== undefined && given.best_of > 1) params["best_of"] = given.best_of;
-  if (given.use_beam_search === true) params["use_beam_search"] = true;
-  return Object.keys(params).length === 0 ? null : params;
-}
-
 function checkContradictions(given: ReplayGiven): void {
-  const clash = (a: string, b: string, hint: string): never => {
-    throw new UserError(`${a} and ${b} contradict each other`, { hint });
-  };
-  const sim = given.backend === "sim";
-  if (given.base_url !== undefined && (given.host !== undefined || given.port !== undefined))
-    clash("--base-url", given.host === undefined ? "--port" : "--host", "give the URL, or host and port");
-  if (given.api_key_env !== undefined && given.api_key_file !== undefined)
-    clash("--api-key-env", "--api-key-file", "give one of them");
-  if (sim && (given.base_url ?? given.host ?? given.port ?? given.endpoint) !== undefined)
-    clash(
-      "--backend sim",
-      "an address",
-      "the simulated engine runs in this process; reprise sim starts one behind HTTP",
-    );
-  if (!sim && given.sim !== undefined)
-    throw new UserError("--sim sets up the simulated engine, which needs --backend sim");
-  if (!sim && given.virtual_time === true)
-    throw new UserError("--virtual-time needs --backend sim: a real server runs on real time");
-  if (given.retries !== undefined && given.retries > 0 && sim)
-    throw new UserError("--retries: the simulated engine in this process is never retried");
+  checkTarget(given);
   if (given.warmup !== undefined && given.duration !== undefined && given.warmup >= given.duration)
     throw new UserError("--warmup leaves nothing of --duration to measure", {
       hint: "make the warm-up shorter",

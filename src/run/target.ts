@@ -23,6 +23,8 @@ export interface Target {
   readonly prompts: readonly PromptKind[];
   /** Where a tokenizer can be asked; `null` = there is no server. */
   readonly post: PostJson | null;
+  /** `POST` with an empty body to a path beside the API (profiler); the status. Absent = there is no server. */
+  poke?(path: string): Promise<number>;
   /** The engine's own tokenizer, where it is in this process. */
   readonly tokenizer: Tokenizer | null;
   /** What the server said of itself. */

@@ -13,7 +13,8 @@ const KEYS = [
 /** Empty where the run had no probes, or none was answered. */
 export function probeFacts({ end }: Manifest): Record<string, number> {
   const engine = end?.engine;
-  if (engine === null || engine === undefined || typeof engine !== "object" || Array.isArray(engine)) return {};
+  if (engine === null || engine === undefined || typeof engine !== "object" || Array.isArray(engine))
+    return {};
   const facts = engine as JsonObject;
   const told = KEYS.map((key) => [key, facts[key]] as const);
   if (!told.every((entry): entry is readonly [(typeof KEYS)[number], number] => typeof entry[1] === "number"))

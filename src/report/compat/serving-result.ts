@@ -47,8 +47,7 @@ function* statisticsOf(
   yield [metricKey("mean", column), known ? mean : null];
   yield [metricKey("median", column), known ? median : null];
   yield [metricKey("std", column), known ? std : null];
-  for (const [p, value] of values)
-    yield [metricKey(`p${percentileWord(p)}`, column), known ? value : null];
+  for (const [p, value] of values) yield [metricKey(`p${percentileWord(p)}`, column), known ? value : null];
 }
 
 /** Arrays with one entry a request, in the plan's order; times in seconds. */

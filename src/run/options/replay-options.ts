@@ -1,8 +1,10 @@
 /** All options of `reprise replay`. */
-import { integer, option, text, toggle, type Given } from "./option.ts";
+import { option, text, type Given } from "./option.ts";
 import { GROUP } from "./groups.ts";
 import { targetOptions } from "./target-options.ts";
 import { loadOptions, pacingOptions, workloadOptions } from "./workload-options.ts";
+import { beamOptions } from "./sampling-options.ts";
+import { resultOptions } from "./result-options.ts";
 import { measureOptions, outputOptions, verdictOptions } from "./measure-options.ts";
 
 export const replayOptions = {
@@ -13,10 +15,8 @@ export const replayOptions = {
   ...measureOptions,
   ...verdictOptions,
   ...outputOptions,
-  best_of: option(integer({ min: 1 }), GROUP.sampling, "candidates the server draws for each request", {
-    defaultText: "1",
-  }),
-  use_beam_search: option(toggle(), GROUP.sampling, "ask for beam search"),
+  ...beamOptions,
+  ...resultOptions,
   config: option(
     text("<file>"),
     GROUP.workload,

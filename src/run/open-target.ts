@@ -1,0 +1,65 @@
+/** The target of a run: a server behind HTTP, or the simulated engine in this process. */
+import { UserError } from "../core/failure.ts";
+import type { Ms } from "../core/units.ts";
+import { openHttpTarget, type TargetGiven } from "./http-target.ts";
+import type { RunEnvironment } from "./run-environment.ts";
+import { openSimTarget } from "./sim-target.ts";
+import type { Target } from "./target.ts";
+
+export interface OpenTargetOptions {
+  readonly given: TargetGiven;
+  readonly seed: number;
+  readonly env: RunEnvironment;
+  readonly defaultBackend: "openai" | "openai-chat";
+  readonly defaultHost: string;
+  /** Wait so long for somebody to listen; 0 = a refused connection is an error at once. */
+  readonly waitMs: Ms;
+}
+
+export function openTarget(options: OpenTargetOptions): Promise<Target> {
+  const { given, seed, env } = options;
+  if (given.backend === "sim") {
+    return Promise.resolve(
+      openSimTarget({
+        settings: given.sim ?? {},
+        model: given.served_model_name ?? given.model ?? null,
+        seed,
+        clock: env.clock,
+        virtualTime: given.virtual_time ?? false,
+      }),
+    );
+  }
+  return openHttpTarget({
+    given,
+    env: env.env,
+    clock: env.clock,
+    defaultBackend: options.defaultBackend,
+    defaultHost: options.defaultHost,
+    waitMs: options.waitMs,
+    onWait: (text) => env.warn(text),
+  });
+}
+
+/** Options of the target that cannot be meant together. */
+export function checkTarget(given: TargetGiven): void {
+  const clash = (a: string, b: string, hint: string): never => {
+    throw new UserError(`${a} and ${b} contradict each other`, { hint });
+  };
+  const sim = given.backend === "sim";
+  if (given.base_url !== undefined && (given.host !== undefined || given.port !== undefined))
+    clash("--base-url", given.host === undefined ? "--port" : "--host", "give the URL, or host and port");
+  if (given.api_key_env !== undefined && given.api_key_file !== undefined)
+    clash("--api-key-env", "--api-key-file", "give one of them");
+  if (sim && (given.base_url ?? given.host ?? given.port ?? given.endpoint) !== undefined)
+    clash(
+      "--backend sim",
+      "an address",
+      "the simulated engine runs in this process; reprise sim starts one behind HTTP",
+    );
+  if (!sim && given.sim !== undefined)
+    throw new UserError("--sim sets up the simulated engine, which needs --backend sim");
+  if (!sim && given.virtual_time === true)
+    throw new UserError("--virtual-time needs --backend sim: a real server runs on real time");
+  if (given.retries !== undefined && given.retries > 0 && sim)
+    throw new UserError("--retries: the simulated engine in this process is never retried");
+}
