@@ -142,7 +142,7 @@ export function readEngineMetrics(samples: readonly MetricSample[], engine: stri
     if (values === undefined) series.set(key, [value]);
     else values.push(value);
   }
-  const names = NAMES[engine] ?? recognise(series);
+  const names = NAMES[engine] ?? NAMES[recognise(new Set(series.keys())) ?? ""] ?? null;
   const value = (fact: Fact): number | null => {
     for (const name of fact.names) {
       const values = series.get(canonical(name));
@@ -243,13 +243,18 @@ function canonical(name: string): string {
     .toLowerCase();
 }
 
-function recognise(series: ReadonlyMap<string, unknown>): EngineNames | null {
-  let best: EngineNames | null = null;
+/** The engine whose names these are; `null` if none that we know. */
+export function recogniseEngine(samples: readonly MetricSample[]): string | null {
+  return recognise(new Set(samples.map(({ name }) => canonical(name))));
+}
+
+function recognise(names: ReadonlySet<string>): string | null {
+  let best: string | null = null;
   let most = 0;
-  for (const names of Object.values(NAMES)) {
-    const facts = [names.running, names.waiting, names.kv_usage, names.cache_hits];
-    const known = facts.filter((fact) => fact.names.some((name) => series.has(canonical(name)))).length;
-    if (known > most) [best, most] = [names, known];
+  for (const [engine, facts] of Object.entries(NAMES)) {
+    const telling = [facts.running, facts.waiting, facts.kv_usage, facts.cache_hits];
+    const known = telling.filter((fact) => fact.names.some((name) => names.has(canonical(name)))).length;
+    if (known > most) [best, most] = [engine, known];
   }
   return best;
 }

@@ -8,7 +8,7 @@ import type { Clock } from "../core/clock.ts";
 import { secrets } from "../core/secret.ts";
 import type { Ms } from "../core/units.ts";
 import { readManifest, writeManifest } from "../record/manifest-file.ts";
-import { readEngineMetrics } from "./engine-metrics.ts";
+import { recogniseEngine } from "./engine-metrics.ts";
 import { readNvidiaSmi } from "./gpu-metrics.ts";
 import type { HttpCall } from "./http-call.ts";
 import { parsePrometheusText } from "./prometheus-text.ts";
@@ -18,7 +18,7 @@ const EVERY_MS = 500;
 
 export interface RunScraperOptions {
   readonly metrics_url: string;
-  /** As launchers name it; any other word = recognised by the names it uses. */
+  /** As launchers name it, or as {@link findEngineMetrics} found it. */
   readonly engine: string;
   readonly dcgm_url?: string | null;
   /** GPUs of this machine are the server's, too. */
@@ -74,15 +74,12 @@ export class RunScraper {
   }
 }
 
-/** Does this URL answer with metrics of an engine we know? For servers that were not launched by us. */
-export async function hasEngineMetrics(call: HttpCall, url: string): Promise<boolean> {
+/** Which engine's metrics this URL answers with; `null` if none that we know. For servers that were not launched by us. */
+export async function findEngineMetrics(call: HttpCall, url: string): Promise<string | null> {
   try {
     const reply = await call("GET", url);
-    if (reply.status !== 200) return false;
-    return Object.values(readEngineMetrics(parsePrometheusText(reply.body), "")).some(
-      (value) => value !== null,
-    );
+    return reply.status === 200 ? recogniseEngine(parsePrometheusText(reply.body)) : null;
   } catch {
-    return false;
+    return null;
   }
 }

@@ -3,10 +3,15 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { RealClock } from "../../src/core/real-clock.ts";
+import { createHttpCall } from "../../src/server/http-call.ts";
 import { serverProcesses } from "../../src/server/process-group.ts";
+import { ServerProcess } from "../../src/server/process.ts";
+import { freePort } from "../../src/server/readiness.ts";
 import { cli, scratch, traceFile } from "./run-cli.ts";
 
 const dist = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "dist", "cli.js");
+const clock = new RealClock();
 const linux = process.platform === "linux";
 
 const rows = (jobs: number, tokens: number): object[] =>
@@ -178,5 +183,56 @@ describe("reprise compare", () => {
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("different traces")]);
     const typo = await gate("a", "b", "p99(job_e2) <= +5%");
     expect([typo.code, typo.stderr]).toEqual([2, expect.stringContaining("job_e2e")]);
+  });
+});
+
+describe("reprise replay --metrics-url", () => {
+  it("samples the server's metrics while the run lasts; asks nothing without the flag; refuses what has none", async () => {
+    const folder = scratch();
+    const port = await freePort("127.0.0.1");
+    const server = await ServerProcess.start({
+      argv: [process.execPath, dist, "sim", "--port", String(port)],
+      env: {},
+      log_file: join(folder, "sim.log"),
+      clock,
+    });
+    try {
+      const url = `http://127.0.0.1:${port}`;
+      const call = createHttpCall(clock, 2_000);
+      for (;;) {
+        const up = await call("GET", `${url}/health`).catch(() => null);
+        if (up?.status === 200) break;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      const replay = (out: string, ...more: string[]) =>
+        cli(
+          [
+            "replay",
+            traceFile(rows(6, 8)),
+            "--base-url",
+            url,
+            "--out",
+            out,
+            "--max-lateness",
+            "10s",
+            ...more,
+          ],
+          { cwd: folder },
+        );
+      const run = await replay("with", "--metrics-url", "auto");
+      expect(run.code, run.stderr).toBe(0);
+      const summary = JSON.parse(readFileSync(join(folder, "with", "summary.json"), "utf8"));
+      expect(summary.engine).toMatchObject({ engine: "vllm", requests: 6 });
+      await replay("without");
+      expect(existsSync(join(folder, "without", "engine.jsonl"))).toBe(false);
+      const wrong = await replay("wrong", "--metrics-url", `${url}/v1/models`);
+      expect([wrong.code, wrong.stderr]).toEqual([
+        3,
+        expect.stringContaining("does not answer with metrics"),
+      ]);
+      expect(existsSync(join(folder, "wrong"))).toBe(false);
+    } finally {
+      await server.stop();
+    }
   });
 });

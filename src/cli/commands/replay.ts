@@ -7,6 +7,7 @@ import { summaryFlags } from "../../run/analyze-run.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { finishRun } from "../finish-run.ts";
 import { runEnvironment } from "../run-environment.ts";
+import { withServerMetrics } from "../server-metrics.ts";
 import { verb } from "../verb.ts";
 import { withConfigFile } from "../config-file.ts";
 
@@ -29,9 +30,11 @@ export const replay = verb({
     // Objectives that cannot be understood are refused before anything is sent.
     parseSummaryOptions(summaryFlags(given as JsonObject));
     const session = runEnvironment(io, { quiet: given.quiet === true });
-    const finished = await runReplay({ given, tracePath, command: "replay" }, session.environment).finally(
+    const metrics = await withServerMetrics(given, session.environment, io);
+    const finished = await runReplay({ given, tracePath, command: "replay" }, metrics.environment).finally(
       () => session.end(),
     );
+    await metrics.finish(finished.folder);
     return finishRun(finished, given, io);
   },
 });

@@ -57,6 +57,12 @@ export const targetOptions = {
       defaultText: "0",
     },
   ),
+  metrics_url: option(
+    text("<url|auto>"),
+    G,
+    "server metrics (Prometheus text) to sample while the run lasts; auto = the server's own /metrics",
+    { defaultText: "none are sampled; a sweep samples those of the servers it starts" },
+  ),
   sim: option(
     keyValues(),
     G,
