@@ -39,7 +39,8 @@ export const CELL_METRICS = {
   jobs_per_hour_per_gpu: (s: Summary) => s.throughput.jobs_per_hour_per_gpu,
   budget_miss_rate: (s: Summary) => s.jobs.budget_miss_rate,
   output_tokens_per_s: (s: Summary) => s.throughput.output_tokens_per_s,
-  output_tokens_per_s_per_user: (s: Summary) => s.requests.output_tps.mean,
+  // The median: a few replies whose tokens came in one burst would make the mean meaningless.
+  output_tokens_per_s_per_user: (s: Summary) => s.requests.output_tps.p50 ?? null,
   prefix_hit_rate: (s: Summary) => s.prefix_cache.hit_rate,
 } as const satisfies Record<string, (summary: Summary) => number | null>;
 

@@ -85,7 +85,7 @@ const wholeSummary = (): Summary =>
   ({
     ...summary,
     objectives: [],
-    requests: { ttft: {}, tpot: {}, output_tps: { mean: null } },
+    requests: { ttft: {}, tpot: {}, output_tps: {} },
     jobs: {
       counts: { ok: 1, failed: 0, unfinished: 0 },
       job_e2e: { mean: 5 },
