@@ -1,5 +1,5 @@
 /** Lines across read boundaries: a read takes 1 MiB, so lines are laid over that border on purpose. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -48,4 +48,7 @@ describe("readLineBatches", () => {
 it("readText names a missing file and a folder in one line", async () => {
   await expect(readText(join(folder, "none"))).rejects.toThrow("no such file");
   await expect(readText(folder)).rejects.toThrow("is a folder");
+  const loop = join(folder, "loop");
+  symlinkSync(loop, loop);
+  await expect(readText(loop)).rejects.toThrow(/loop: cannot be read \(ELOOP\)$/);
 });

@@ -121,5 +121,8 @@ function readError(path: string, error: unknown): unknown {
   if (code === "EACCES") return new UserError(`${name}: permission denied`, { cause: error });
   if (typeof code === "string" && (code.startsWith("Z_") || code === "ERR_TRAILING_JUNK_AFTER_STREAM_END"))
     return new UserError(`${name}: damaged gzip file (${(error as Error).message})`, { cause: error });
+  // A loop of links, a name too long, a device that is gone, an I/O error.
+  if (typeof code === "string" && /^E[A-Z0-9]+$/.test(code))
+    return new UserError(`${name}: cannot be read (${code})`, { cause: error });
   return error;
 }
