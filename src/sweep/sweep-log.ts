@@ -5,7 +5,7 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { UserError } from "../core/failure.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
 import { secrets } from "../core/secret.ts";
 import type { Summary } from "../metric/summary.ts";
 import type { CellRunResult } from "./cell-result.ts";
@@ -31,7 +31,7 @@ export class SweepLog {
       const before = JSON.parse(readFileSync(file, "utf8")) as { work?: JsonObject };
       const now = JSON.parse(secrets.redact(JSON.stringify(state))) as typeof state;
       const changed = Object.keys({ ...before.work, ...now.work }).filter(
-        (key) => JSON.stringify(before.work?.[key]) !== JSON.stringify(now.work[key]),
+        (key) => JSON.stringify(told(before.work?.[key])) !== JSON.stringify(told(now.work[key])),
       );
       if (changed.length > 0)
         throw new UserError(`${folder} holds a sweep with other settings: ${changed.join(", ")}`, {
@@ -79,6 +79,17 @@ export class SweepLog {
       this.#replace({ ...result, folder, summary });
     }
   }
+}
+
+/** Settings that say something: an option that a newer version knows, and nobody set, is no other setting. */
+function told(value: JsonValue | undefined): JsonValue {
+  if (value === undefined) return null;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const kept = Object.entries(value as JsonObject)
+    .map(([key, inner]) => [key, told(inner)] as const)
+    .filter(([, inner]) => inner !== null)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return kept.length === 0 ? null : Object.fromEntries(kept);
 }
 
 /** `null` for a line that a killed process left unfinished. */
