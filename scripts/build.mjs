@@ -10,7 +10,8 @@ const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 const { metafile } = await build({
   metafile: true,
   absWorkingDir: root,
-  entryPoints: { cli: "src/cli/main.ts" },
+  // A lane of load is a worker thread with an entry of its own.
+  entryPoints: { cli: "src/cli/main.ts", lane: "src/run/lanes/lane-worker.ts" },
   outdir: "dist",
   chunkNames: "chunks/[name]-[hash]",
   bundle: true,
@@ -26,7 +27,8 @@ const { metafile } = await build({
     // CommonJS packages inside the bundle call require() for Node's own modules.
     js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
   },
-  external: ["node-llama-cpp", "@nats-io/*"],
+  // esbuild: only code that runs from source asks for it.
+  external: ["node-llama-cpp", "@nats-io/*", "esbuild"],
   logLevel: "warning",
 });
 const cli = join(root, "dist/cli.js");

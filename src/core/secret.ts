@@ -29,6 +29,11 @@ export class Secrets {
     return out;
   }
 
+  /** All of them, for another thread that must not write them either. */
+  list(): readonly string[] {
+    return [...this.#values];
+  }
+
   get size(): number {
     return this.#values.length;
   }

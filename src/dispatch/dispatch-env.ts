@@ -20,7 +20,9 @@ export interface DispatchEnv {
   ): PreparedRequest | Promise<PreparedRequest>;
   readonly history: "recorded" | "live";
   /** Called once for each request that was sent, skipped, or failed before it could be sent. A throw ends the run. */
-  onRecord(record: RequestRecord): void;
+  onRecord(record: RequestRecord, index: number): void;
+  /** Told as a request is handed to the client: when it should have been sent, and its slot (NaN: no cap), from `t0`. */
+  onSend?(index: number, intended: Ms, slot: Ms): void;
   readonly keep: RecordOptions;
   /** Told once, when the start instant has been chosen (before it is reached). */
   onStart?(start: RunStart): void;
@@ -35,6 +37,11 @@ export interface DispatchEnv {
   readonly startDelayMs?: Ms;
   /** An agreed start instant (several lanes of one run), on this clock; wins over `startDelayMs` unless it has passed. */
   readonly startAt?: Ms;
+  /**
+   * Asked once the first bodies are ready: `t0`, on this clock. Wins over both; a `t0` that has passed is kept all the
+   * same, so that a lane which is late shows as late and the lanes' times stay comparable.
+   */
+  agreeStart?(): Promise<Ms>;
 }
 
 export interface StopRule {

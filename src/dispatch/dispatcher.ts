@@ -114,10 +114,10 @@ export class Dispatcher {
     this.#expectUpcoming();
     await this.#preparation.first(() => sleep(clock, 0));
     if (this.#phase !== "preparing") return;
-    const t0 = Math.max(
-      this.#env.startAt ?? -Infinity,
-      clock.now() + (this.#env.startAt === undefined ? (this.#env.startDelayMs ?? START_DELAY_MS) : 0),
-    );
+    const agreed = await this.#env.agreeStart?.();
+    // oxlint-disable-next-line typescript/no-unnecessary-condition -- it may have changed while we waited
+    if (this.#phase !== "preparing") return;
+    const t0 = agreed ?? this.#ownStart();
     this.#t0 = t0;
     this.#t0Wall = clock.wall() + (t0 - clock.now());
     this.#phase = "running";
@@ -130,6 +130,11 @@ export class Dispatcher {
     this.#preparation.start(t0);
     this.#timer = clock.at(t0, () => this.#onTimer(0));
     this.#finishIfOver();
+  }
+
+  #ownStart(): Ms {
+    const { clock, startAt, startDelayMs = START_DELAY_MS } = this.#env;
+    return startAt === undefined ? clock.now() + startDelayMs : Math.max(startAt, clock.now());
   }
 
   #now(): Ms {
@@ -204,6 +209,8 @@ export class Dispatcher {
     this.#flights.set(index, flight);
     this.#counts.sent++;
     this.#counts.in_flight++;
+    const { intended, slot } = this.#admission;
+    this.#env.onSend?.(index, intended[index] as Ms, slot[index] as Ms);
     if (this.#history !== null) return;
     const now = this.#now();
     this.#dependencies.sent(index, (child, think) => this.#preparation.expect(child, now + think, true));
@@ -237,7 +244,7 @@ export class Dispatcher {
     this.#lastEnd = Math.max(this.#lastEnd, end);
     // Whoever gets the record may stop the run: it ends when this end has been dealt with in full.
     this.#concluding = true;
-    this.#emit(record);
+    this.#emit(record, index);
     if (record.status === "ok") this.#releaseChildren(index, end);
     else if (record.status === "failed") this.#skipDescendants(index, end);
     this.#admission.ended(end);
@@ -260,7 +267,7 @@ export class Dispatcher {
       this.#state[descendant] = OVER;
       this.#over++;
       this.#preparation.drop(descendant);
-      this.#emit(unsentRecord(this.#dispatched(descendant), "skipped", null, null));
+      this.#emit(unsentRecord(this.#dispatched(descendant), "skipped", null, null), descendant);
       this.#leaveJob(this.#request(descendant).job, end);
     });
   }
@@ -349,11 +356,11 @@ export class Dispatcher {
     }
   }
 
-  #emit(record: RequestRecord): void {
+  #emit(record: RequestRecord, index: number): void {
     this.#counts[record.status]++;
     if (this.#phase === "over") return;
     try {
-      this.#env.onRecord(record);
+      this.#env.onRecord(record, index);
     } catch (error) {
       this.#crash(error);
     }

@@ -34,22 +34,27 @@ const planSchema = z.looseObject({
   warmup_duplicates: optionalCount,
 });
 
+const healthSchema = z.looseObject({
+  loop_stall_p99_ms: number,
+  loop_stall_max_ms: number,
+  loop_stall_streaming_max_ms: number,
+  cpu_share: number,
+  loop_utilisation: number,
+  core_wait_share: z.number().nullable().optional(),
+  gc_max_ms: z.number().nullable().optional(),
+});
+
 const endSchema = z.looseObject({
   ended_ms: z.number(),
   interrupted: z.boolean(),
   not_sent: z.number(),
   overdue: z.number(),
-  generator: z
-    .looseObject({
-      loop_stall_p99_ms: number,
-      loop_stall_max_ms: number,
-      loop_stall_streaming_max_ms: number,
-      cpu_share: number,
-      loop_utilisation: number,
-    })
-    .prefault({}),
+  generator: healthSchema.prefault({}),
   engine: z.json().default(null),
   degraded: z.array(z.string()).optional(),
+  lanes: z
+    .array(healthSchema.extend({ requests: z.number(), jobs: z.number(), lost: z.string().nullable() }))
+    .optional(),
 });
 
 const manifestSchema = z.looseObject({

@@ -88,6 +88,16 @@ export interface RunEnd {
   readonly engine: JsonValue;
   /** Why the run is degraded beyond an interruption: a lost worker, records that could not be written. */
   readonly degraded?: readonly string[];
+  /** Each lane of load, where there were several; `generator` then holds the worst of them. */
+  readonly lanes?: readonly LaneHealth[];
+}
+
+/** How one lane (worker thread) fared. */
+export interface LaneHealth extends GeneratorHealth {
+  readonly requests: number;
+  readonly jobs: number;
+  /** Why it ended early; `null` = it did not. */
+  readonly lost: string | null;
 }
 
 export interface GeneratorHealth {
@@ -98,6 +108,9 @@ export interface GeneratorHealth {
   /** CPU of the busiest lane, share of one core. */
   readonly cpu_share: number | null;
   readonly loop_utilisation: number | null;
+  /** Share of time in which the sending thread was ready and other processes had the core. */
+  readonly core_wait_share?: number | null;
+  readonly gc_max_ms?: Ms | null;
 }
 
 /** One line of `jobs.jsonl`, written before anything is sent: what each job was to be. */

@@ -20,6 +20,8 @@ export interface RunLogResult {
 export interface RunLog {
   /** Never throws and never waits; a failing disk is told through `onError` and {@link RunLog.result}. */
   append(record: RequestRecord): void;
+  /** Lines that another thread made of `count` records, each with its LF. */
+  appendLines(lines: string, count: number): void;
   /** Resolves when everything appended so far is written or known to be lost. */
   flush(): Promise<void>;
   /** Writes what is pending now, without the event loop. For `process.on("exit")`, and called by it. */
@@ -59,6 +61,7 @@ class FileRunLog implements RunLog {
   readonly #onError: (error: Error) => void;
   readonly #atExit = (): void => this.flushSync();
   #pending: string[] = [];
+  #pendingLines = 0;
   #writing: { bytes: Buffer; lines: number } | null = null;
   /** Bytes known to be in the file, whole lines only. */
   #length = 0;
@@ -82,11 +85,17 @@ class FileRunLog implements RunLog {
   }
 
   append(record: RequestRecord): void {
+    if (this.#error !== null || this.#closed) this.#lost++;
+    else this.appendLines(recordLine(record), 1);
+  }
+
+  appendLines(lines: string, count: number): void {
     if (this.#error !== null || this.#closed) {
-      this.#lost++;
+      this.#lost += count;
       return;
     }
-    this.#pending.push(recordLine(record));
+    this.#pending.push(lines);
+    this.#pendingLines += count;
     if (this.#writing !== null || this.#scheduled) return;
     this.#scheduled = true;
     queueMicrotask(() => {
@@ -103,13 +112,14 @@ class FileRunLog implements RunLog {
   flushSync(): void {
     if (this.#closed || this.#error !== null) return;
     // A write that is under way is done again at the same position: the same bytes.
-    const lines = (this.#writing?.lines ?? 0) + this.#pending.length;
+    const lines = (this.#writing?.lines ?? 0) + this.#pendingLines;
     if (lines === 0) return;
     const bytes = Buffer.concat([
       this.#writing?.bytes ?? Buffer.alloc(0),
       Buffer.from(this.#pending.join("")),
     ]);
     this.#pending = [];
+    this.#pendingLines = 0;
     this.#writing = null;
     let at = 0;
     try {
@@ -143,8 +153,9 @@ class FileRunLog implements RunLog {
 
   #start(): void {
     if (this.#writing !== null || this.#pending.length === 0 || this.#error !== null) return;
-    const writing = { bytes: Buffer.from(this.#pending.join("")), lines: this.#pending.length };
+    const writing = { bytes: Buffer.from(this.#pending.join("")), lines: this.#pendingLines };
     this.#pending = [];
+    this.#pendingLines = 0;
     this.#writing = writing;
     this.#writeFrom(writing, 0);
   }
@@ -159,8 +170,9 @@ class FileRunLog implements RunLog {
       if (error !== null) {
         this.#writing = null;
         const kept = this.#keepWholeLines(writing.bytes, at);
-        const lost = writing.lines - kept + this.#pending.length;
+        const lost = writing.lines - kept + this.#pendingLines;
         this.#pending = [];
+        this.#pendingLines = 0;
         this.#fail(error, lost);
         this.#tellIdle();
         return;

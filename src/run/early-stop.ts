@@ -2,7 +2,7 @@
  * A server that refuses our credentials or knows neither the path nor the model will refuse every request: nothing is sent
  * after that is known. Told from the first answers only; once one request was ok, a refusal is just a failure.
  */
-import type { RequestRecord } from "../record/request-record.ts";
+import type { EndedRequest } from "./ended-request.ts";
 
 const HINTS: Readonly<Record<number, string>> = {
   401: "set OPENAI_API_KEY, or name the variable with --api-key-env or a file with --api-key-file",
@@ -17,7 +17,7 @@ export interface EarlyStop {
 }
 
 /** Looks at records in the order of their ends; says once that going on is pointless. */
-export function createEarlyStop(): (record: RequestRecord) => EarlyStop | null {
+export function createEarlyStop(): (record: EndedRequest) => EarlyStop | null {
   let settled = false;
   return (record) => {
     if (settled || record.status === "skipped" || record.status === "cancelled") return null;

@@ -6,18 +6,15 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { cpus, hostname } from "node:os";
 import { join } from "node:path";
-import { type LoopHealth, startLoopMonitor } from "../core/loop-monitor.ts";
 import { UserError } from "../core/failure.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { Ms } from "../core/units.ts";
 import { VERSION } from "../core/version.ts";
-import { dispatch } from "../dispatch/dispatch.ts";
-import type { DispatchCounts, DispatchRun, StopRule } from "../dispatch/dispatch-env.ts";
+import type { DispatchCounts, StopRule } from "../dispatch/dispatch-env.ts";
 import type { Plan, PlannedJob } from "../plan/plan.ts";
 import type { LiveAnswer } from "../prompt/live-history.ts";
 import type { PreparedRequest } from "../client/client.ts";
 import type { PlannedRequest } from "../plan/plan.ts";
-import type { HistoryTurn } from "../dispatch/live-history.ts";
 import { writeJobs } from "../record/jobs-file.ts";
 import { endManifest, writeManifest } from "../record/manifest-file.ts";
 import type { Manifest, PlanFacts, PlannedJobRecord, RunEnd } from "../record/manifest.ts";
@@ -27,6 +24,9 @@ import type { RequestRecord } from "../record/request-record.ts";
 import { createRunFolder } from "../record/run-folder.ts";
 import { openRunLog } from "../record/run-log.ts";
 import { createEarlyStop, type EarlyStop } from "./early-stop.ts";
+import type { EndedRequest } from "./ended-request.ts";
+import type { LaneSpec } from "./lanes/lane-messages.ts";
+import { type Load, type LoadEvents, startLocalLoad } from "./load.ts";
 import type { Target } from "./target.ts";
 
 export interface RunRequest {
@@ -46,13 +46,17 @@ export interface RunRequest {
   readonly keepChunks: boolean;
   readonly saveText: boolean;
   readonly stop: StopRule | null;
+  /** Send from several worker threads, each made by this description; `null` or absent = from this thread. */
+  readonly lanes?: { readonly count: number; readonly spec: LaneSpec } | null;
   readonly out: string | null;
   readonly traceName: string | null;
   /** Records of the calibration pass, kept beside the log; `null` = there was none. */
   readonly calibration: readonly RequestRecord[] | null;
   /** Told once the folder exists. */
   onStart?(run: StartedRun): void;
-  onRecord?(record: RequestRecord): void;
+  onRecord?(record: EndedRequest): void;
+  /** Adds to a record what only this kind of run keeps, before it is written. */
+  annotate?(record: RequestRecord): RequestRecord;
   onWarning(text: string): void;
   /** Registers the handler of SIGINT; `count` says how often it came. Returns how to unregister. */
   onInterrupt(handler: (count: number) => void): () => void;
@@ -112,50 +116,51 @@ export async function executeRun(request: RunRequest): Promise<FinishedRun> {
   });
   const stopEarly = createEarlyStop();
   let earlyStop: EarlyStop | null = null;
-  const monitor = startLoopMonitor(() => target.openStreams());
-  const run: DispatchRun = dispatch(plan, {
-    clock: target.clock,
-    client: target.client,
-    prepare: (planned, history) =>
-      request.prepare(planned, history === null ? null : liveAnswers(history, plan)),
-    history: request.history,
-    keep: { keepChunks: request.keepChunks, keepText: request.saveText },
+  const ended = (record: EndedRequest): void => {
+    request.onRecord?.(record);
+    const stop = stopEarly(record);
+    if (stop === null) return;
+    earlyStop = stop;
+    load.drain(0);
+  };
+  const load = await startLoad(request, {
     onRecord: (record) => {
       log.append(record);
-      request.onRecord?.(record);
-      const stop = stopEarly(record);
-      if (stop === null) return;
-      earlyStop = stop;
-      run.drain(0);
+      ended(record);
+    },
+    onLines: (lines, records) => {
+      log.appendLines(lines, records.length);
+      for (const record of records) ended(record);
     },
     onStart: ({ t0, t0_wall_ms }) => {
       manifest = { ...manifest, t0_wall_ms };
       writeManifest(folder, manifest);
-      request.onStart?.({ folder, counts: run.counts, t0, virtual: target.virtual });
+      request.onStart?.({ folder, counts: load.counts, t0, virtual: target.virtual });
     },
-    ...(request.stop === null ? {} : { stop: request.stop }),
   });
-  const unregister = request.onInterrupt((count) => (count === 1 ? run.drain() : run.abort()));
+  const unregister = request.onInterrupt((count) => (count === 1 ? load.drain() : load.abort()));
   try {
-    const result = await target.drive(run.done);
-    const health = monitor.stop();
+    const result = await target.drive(load.done);
     const saved = await log.close();
     const engine = (await request.engineFacts?.()) ?? null;
     const interrupted = result.interrupted && earlyStop === null;
-    const duplicates = request.warmupDuplicates?.() ?? null;
+    const duplicates = result.warmupDuplicates;
     if (duplicates !== null)
       manifest = { ...manifest, plan: { ...manifest.plan, warmup_duplicates: duplicates } };
     const lost = saved.lost;
     if (lost > 0)
       request.onWarning(`${lost} records could not be saved (${saved.error?.message ?? "disk error"})`);
+    const degraded = [...result.degraded, ...(lost > 0 ? [`${lost} records could not be saved`] : [])];
+    for (const text of result.degraded) request.onWarning(text);
     const end: RunEnd = {
       ended_ms: result.ended_ms,
       interrupted: result.interrupted,
       not_sent: result.not_sent,
       overdue: result.overdue,
-      generator: generatorHealth(health, target),
+      generator: result.health,
       engine,
-      ...(lost > 0 ? { degraded: [`${lost} records could not be saved`] } : {}),
+      ...(degraded.length > 0 ? { degraded } : {}),
+      ...(result.lanes === null ? {} : { lanes: result.lanes }),
     };
     try {
       endManifest(folder, manifest, end);
@@ -166,35 +171,27 @@ export async function executeRun(request: RunRequest): Promise<FinishedRun> {
     }
     return { folder, interrupted, earlyStop, lost };
   } finally {
-    monitor.stop();
     unregister();
     log.flushSync();
   }
 }
 
 function writeCalibration(folder: string, records: readonly RequestRecord[]): void {
-  writeFileSync(join(folder, CALIBRATION_FILE), records.map((record) => `${recordLine(record)}\n`).join(""));
+  writeFileSync(join(folder, CALIBRATION_FILE), records.map(recordLine).join(""));
 }
 
-/** On virtual time the process's own stalls say nothing of the run. */
-function generatorHealth(health: LoopHealth, target: Target): LoopHealth {
-  if (!target.virtual) return health;
-  return {
-    loop_stall_p99_ms: null,
-    loop_stall_max_ms: null,
-    loop_stall_streaming_max_ms: null,
-    cpu_share: null,
-    loop_utilisation: null,
-  };
-}
-
-function liveAnswers(history: readonly HistoryTurn[], plan: Plan): LiveAnswer[] {
-  return history.flatMap((turn) => {
-    if (turn.text === null) return [];
-    const { prompt } = (plan.requests[turn.index] as PlannedRequest).request;
-    const position = prompt.kind === "messages" ? prompt.messages.length : null;
-    return [{ recorded: null, position, text: turn.text }];
-  });
+/** Several lanes: the code for worker threads is loaded only then. */
+async function startLoad(request: RunRequest, events: LoadEvents): Promise<Load> {
+  const { lanes } = request;
+  if (lanes === undefined || lanes === null || lanes.count <= 1) return startLocalLoad(request, events);
+  const [{ startLaneLoad }, { laneEntry }] = await Promise.all([
+    import("./lanes/lane-load.ts"),
+    import("./lanes/lane-entry.ts"),
+  ]);
+  return startLaneLoad(
+    { ...request, lanes: lanes.count, spec: lanes.spec, entry: await laneEntry() },
+    events,
+  );
 }
 
 function plannedJobRecord(job: PlannedJob, plan: Plan): PlannedJobRecord {

@@ -2,7 +2,7 @@
 import { createConnection } from "node:net";
 import { readApiKey } from "../client/api-key.ts";
 import { parseBaseUrl, serverUrl } from "../client/endpoint.ts";
-import { createHttpClient, readCa } from "../client/http-client.ts";
+import { readCa } from "../client/http-client.ts";
 import { httpGet, httpPost, HttpRequestError, type HttpRequestOptions } from "../client/http-request.ts";
 import { findProtocol } from "../client/protocols/index.ts";
 import type { Clock } from "../core/clock.ts";
@@ -12,6 +12,7 @@ import type { JsonObject, JsonValue } from "../core/json.ts";
 import { plainText } from "../core/terminal-text.ts";
 import type { Ms } from "../core/units.ts";
 import type { PostJson } from "../prompt/server-tokenizer.ts";
+import { type ClientSpec, clientOfSpec } from "./client-spec.ts";
 import type { Given } from "./options/option.ts";
 import type { targetOptions } from "./options/target-options.ts";
 import type { Target } from "./target.ts";
@@ -52,21 +53,21 @@ export async function openHttpTarget(options: HttpTargetOptions): Promise<Target
     { envName: given.api_key_env ?? null, file: given.api_key_file ?? null },
     options.env,
   );
-  const client = createHttpClient({
-    protocol,
+  const spec: ClientSpec = {
+    backend,
     baseUrl,
     endpoint: given.endpoint ?? null,
     apiKey,
     headers: given.header ?? null,
     extraBody: given.extra_body ?? null,
-    ...(given.timeout === undefined ? {} : { timeoutMs: given.timeout }),
+    timeoutMs: given.timeout ?? null,
     retries: given.retries ?? 0,
-    clock,
     insecure: given.insecure ?? false,
     ca: given.ca ?? null,
     http2: given.http2 ?? false,
     proxy: given.proxy ?? null,
-  });
+  };
+  const client = clientOfSpec(spec, clock);
   if (given.proxy === undefined) await awaitListening(client.endpoint.origin, options);
   const side: HttpRequestOptions = {
     clock,
@@ -86,6 +87,7 @@ export async function openHttpTarget(options: HttpTargetOptions): Promise<Target
   const model = given.served_model_name ?? given.model ?? (await modelOf(side_url("/v1/models"), side));
   return {
     client,
+    spec,
     clock,
     url: displayUrl(baseUrl),
     model,

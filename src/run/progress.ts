@@ -7,7 +7,7 @@ import type { Clock, Timer } from "../core/clock.ts";
 import { formatDuration } from "../core/duration.ts";
 import type { Ms } from "../core/units.ts";
 import type { DispatchCounts } from "../dispatch/dispatch-env.ts";
-import type { RequestRecord } from "../record/request-record.ts";
+import type { EndedRequest } from "./ended-request.ts";
 
 const TTY_PERIOD_MS = 250;
 const PLAIN_PERIOD_MS = 5000;
@@ -25,7 +25,7 @@ export interface ProgressOptions {
 }
 
 export interface Progress {
-  onRecord(record: RequestRecord): void;
+  onRecord(record: EndedRequest): void;
   /** Takes the line away for a moment, so that a warning can be written. */
   clear(): void;
   /** Takes the line away (terminal) or writes a last one. */

@@ -10,12 +10,13 @@ import { executeRun, type FinishedRun, type StartedRun } from "./execute.ts";
 import { backendOf } from "./http-target.ts";
 import type { ReplayGiven } from "./options/replay-options.ts";
 import { optionsForManifest } from "./options/manifest-options.ts";
-import { createOutputCounter, countingClient } from "./output-counter.ts";
 import { planOfTrace } from "./plan-of-trace.ts";
 import { preloadPrompts } from "./preload.ts";
 import { openPromptTools, type PromptTools } from "./prompt-tools.ts";
 import { readWorkload, type TraceWorkload } from "./read-workload.ts";
-import { createRequestMaker, type RequestMakerOptions } from "./request-maker.ts";
+import { checkLanes, planLanes } from "./lanes/lane-count.ts";
+import { createRequestMaker, type RequestFacts } from "./request-maker.ts";
+import { createSender, type Sender } from "./sender.ts";
 import { awaitReady, createSideRequests, warmUp } from "./side-requests.ts";
 import { checkTarget, openTarget } from "./open-target.ts";
 import { samplingFields } from "./sampling-fields.ts";
@@ -35,13 +36,14 @@ export interface ReplayRequest {
 export async function runReplay(request: ReplayRequest, env: RunEnvironment): Promise<FinishedRun> {
   const { given, tracePath } = request;
   checkContradictions(given);
+  checkLanes(given);
   const workload = await readWorkload(tracePath, {
     skipBad: given.skip_bad ?? false,
     ...(given.format === undefined ? {} : { format: given.format }),
     ...(given.block_tokens === undefined ? {} : { blockTokens: given.block_tokens }),
   });
   const seed = given.seed ?? drawSeed();
-  const plan = planOfTrace(workload.jobs, given, seed);
+  const { plan, lanes } = planLanes(planOfTrace(workload.jobs, given, seed), given.lanes ?? 1);
   env.onPlan?.(workload, plan);
   const chat = workload.trace.requests.some((request) => request.prompt.kind === "messages");
   const defaultBackend = chat ? "openai-chat" : "openai";
@@ -63,7 +65,7 @@ export async function runReplay(request: ReplayRequest, env: RunEnvironment): Pr
       always: (given.num_warmups ?? 0) > 0,
     });
     if (tools.facts?.warning != null) env.warn(tools.facts.warning);
-    return await replayOn(target, { request, workload, plan, seed, tools, params }, env);
+    return await replayOn(target, { request, workload, plan, lanes, seed, tools, params }, env);
   } finally {
     await target.close();
   }
@@ -73,6 +75,7 @@ interface Prepared {
   readonly request: ReplayRequest;
   readonly workload: TraceWorkload;
   readonly plan: Plan;
+  readonly lanes: number;
   readonly seed: number;
   readonly tools: PromptTools;
   /** Body fields of every request. */
@@ -80,36 +83,25 @@ interface Prepared {
 }
 
 async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment): Promise<FinishedRun> {
-  const { request, workload, plan, seed, tools, params } = prepared;
+  const { request, workload, plan, lanes, seed, tools, params } = prepared;
   const { given, tracePath } = request;
   const side = createSideRequests(target, tools.codec);
   const guard = createWarmupGuard();
   await target.drive(beforeRun(target, prepared, side, guard));
-  const counter = createOutputCounter(tools.tokenizer);
-  const counted: Target = {
-    ...target,
-    openStreams: () => target.openStreams(),
-    client: countingClient(target.client, counter),
-  };
-  const maker: RequestMakerOptions = {
+  const keepsText = given.save_text === true || given.save_result === true;
+  const facts: RequestFacts = {
     model: target.model,
-    composer: tools.composer,
     prompts: target.prompts,
-    codec: tools.codec,
     params: Object.keys(params).length === 0 ? null : params,
     stream: true,
     temperature: 0,
-    keepText: () =>
-      given.save_text === true ||
-      given.save_result === true ||
-      given.history === "live" ||
-      counter.needsText(),
+    keepText: keepsText || given.history === "live",
     keepChunks: given.timeline !== "none",
-    headers: null,
-    jobIdOf: (planned) => plan.jobs[planned.job]?.job_id ?? "",
+    requestIdHeader: null,
   };
-  const make = createRequestMaker(maker);
-  const calibration = given.calibrate === true ? await calibrationPass(counted, prepared, maker, env) : null;
+  const sender = createSender(target, { plan, tools, facts, guard });
+  const spec = lanes > 1 ? sender.laneSpec() : null;
+  const calibration = given.calibrate === true ? await calibrationPass(sender, prepared, env) : null;
   return executeRun({
     command: request.command,
     label: given.label ?? null,
@@ -119,16 +111,13 @@ async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment)
     plan,
     facts: planFacts(workload, tracePath, given, target),
     tokenizer: tools.facts,
-    target: counted,
-    prepare: (planned, history) => {
-      const model = make(planned, history);
-      guard.measured(model.prompt);
-      return target.client.prepare(model);
-    },
-    warmupDuplicates: () => guard.duplicates(),
+    target: sender.target,
+    prepare: (planned, history) => sender.prepare(planned, history),
+    warmupDuplicates: () => sender.warmupDuplicates(),
+    lanes: spec === null ? null : { count: lanes, spec },
     history: given.history ?? "recorded",
     keepChunks: given.timeline !== "none",
-    saveText: given.save_text === true || given.save_result === true,
+    saveText: keepsText,
     stop: given.duration === undefined ? null : { duration_ms: given.duration },
     out: given.out ?? null,
     traceName:
@@ -143,9 +132,8 @@ async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment)
 
 /** The same work, with other made-up text: the run must not be served from a cache that the calibration has filled. */
 async function calibrationPass(
-  target: Target,
+  { target, maker }: Sender,
   { plan, tools }: Prepared,
-  maker: RequestMakerOptions,
   env: RunEnvironment,
 ): Promise<readonly RequestRecord[]> {
   if (plan.requests.some(({ request }) => request.prompt.kind !== "length"))

@@ -25,6 +25,35 @@ export interface RequestMakerOptions {
   readonly headers: ((planned: PlannedRequest) => Readonly<Record<string, string>> | null) | null;
 }
 
+/** What the requests of a run have in common, as plain data: it is the same on every lane. */
+export interface RequestFacts {
+  readonly model: string;
+  readonly prompts: readonly PromptKind[];
+  readonly params: JsonObject | null;
+  readonly stream: boolean;
+  readonly temperature: number | null;
+  readonly keepText: boolean;
+  readonly keepChunks: boolean;
+  /** This header of each request holds its id; `null` = none does. */
+  readonly requestIdHeader: string | null;
+}
+
+/** The maker's options from the facts and this thread's own tools. */
+export function makerOptions(
+  facts: RequestFacts,
+  tools: Pick<RequestMakerOptions, "composer" | "codec" | "jobIdOf"> & { needsText(): boolean },
+): RequestMakerOptions {
+  const { requestIdHeader: header } = facts;
+  return {
+    ...facts,
+    composer: tools.composer,
+    codec: tools.codec,
+    keepText: () => facts.keepText || tools.needsText(),
+    jobIdOf: tools.jobIdOf,
+    headers: header === null ? null : (planned) => ({ [header]: planned.request_id }),
+  };
+}
+
 export type RequestMaker = (planned: PlannedRequest, history: readonly LiveAnswer[] | null) => ModelRequest;
 
 export function createRequestMaker(options: RequestMakerOptions): RequestMaker {

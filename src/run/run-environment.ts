@@ -1,7 +1,7 @@
 /** What a run needs of the process around it, and whom it tells how it goes. */
 import type { Clock } from "../core/clock.ts";
 import type { Plan } from "../plan/plan.ts";
-import type { RequestRecord } from "../record/request-record.ts";
+import type { EndedRequest } from "./ended-request.ts";
 import type { StartedRun } from "./execute.ts";
 import type { TraceWorkload } from "./read-workload.ts";
 
@@ -13,7 +13,7 @@ export interface RunEnvironment {
   onPlan?(workload: TraceWorkload, plan: Plan): void;
   /** The folder exists and the start instant is chosen. */
   onStart?(run: StartedRun, plan: Plan): void;
-  onRecord?(record: RequestRecord): void;
+  onRecord?(record: EndedRequest): void;
   /** Registers a handler of interrupts; returns how to unregister. */
   onInterrupt(handler: (count: number) => void): () => void;
 }

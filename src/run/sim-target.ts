@@ -62,6 +62,7 @@ export function openSimTarget(options: SimTargetOptions): Target & { readonly en
       },
       close: () => client.close(),
     },
+    spec: null,
     clock,
     url: "in-process",
     model: options.model ?? model,

@@ -5,9 +5,12 @@ import type { JsonObject } from "../core/json.ts";
 import type { PromptKind } from "../prompt/adapt-prompt.ts";
 import type { PostJson } from "../prompt/server-tokenizer.ts";
 import type { Tokenizer } from "../prompt/tokenizer.ts";
+import type { ClientSpec } from "./client-spec.ts";
 
 export interface Target {
   readonly client: Client;
+  /** How further lanes make clients of their own; `null` = the engine is in this process, and so in this thread. */
+  readonly spec: ClientSpec | null;
   /** The clock that the run goes by: virtual for `--virtual-time`. */
   readonly clock: Clock;
   /** Without credentials; `in-process` for an engine in this process. */

@@ -12,10 +12,12 @@ export interface WarmupGuard {
   measured(prompt: ModelPrompt): void;
   /** `null` while there was no warm-up. */
   duplicates(): number | null;
+  /** Digests of the warm-up prompts, for a guard on another thread. */
+  known(): readonly string[];
 }
 
-export function createWarmupGuard(): WarmupGuard {
-  const known = new Set<string>();
+export function createWarmupGuard(digests: readonly string[] = []): WarmupGuard {
+  const known = new Set<string>(digests);
   let duplicates = 0;
   return {
     warmup: (prompt) => known.add(digest(prompt)),
@@ -23,6 +25,7 @@ export function createWarmupGuard(): WarmupGuard {
       if (known.size > 0 && known.has(digest(prompt))) duplicates++;
     },
     duplicates: () => (known.size === 0 ? null : duplicates),
+    known: () => [...known],
   };
 }
 

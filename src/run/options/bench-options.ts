@@ -94,7 +94,7 @@ export const benchOptions = {
     text("<name>"),
     T,
     "protocol: openai-chat, openai, vllm, sglang, ...; `sim` runs the simulated engine in this process",
-    { defaultText: "openai-chat" },
+    { defaultText: "openai-chat", aliases: ["--endpoint-type"] },
   ),
   host: option(text("<host>"), T, "server host, where --base-url is not given", { defaultText: "127.0.0.1" }),
   ready_check_timeout_sec: option(
