@@ -253,7 +253,9 @@ class Sweep {
       server,
       dcgm_url: engine?.dcgm_url ?? null,
       signal: this.#abort.signal,
-      in_process: inProcess ? { ...(engine.knobs as JsonObject), ...cell.knobs } : null,
+      in_process: inProcess
+        ? { ...modelKnob(engine.model), ...(engine.knobs as JsonObject), ...cell.knobs }
+        : null,
     });
     if (warm && !inProcess) {
       this.#tell({ cell: cell.name, repeat, step: "warming" });
@@ -348,4 +350,9 @@ class Sweep {
 
 function promptSeed(cell: Cell, repeat: number): number {
   return createHash("sha256").update(`${cell.slug}/${repeat}`).digest().readUInt32BE(0);
+}
+
+/** The engine's model, where it was named, as the knob that the engine in this process knows it by. */
+function modelKnob(model: string): JsonObject {
+  return model === "" ? {} : { model };
 }
