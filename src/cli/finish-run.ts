@@ -17,10 +17,17 @@ export interface FinishGiven {
   readonly strict_validity?: boolean;
 }
 
-export async function finishRun(finished: FinishedRun, given: FinishGiven, io: Io): Promise<ExitCode> {
+/** `also`: what this command writes after the report. */
+export async function finishRun(
+  finished: FinishedRun,
+  given: FinishGiven,
+  io: Io,
+  also?: (analysis: RunAnalysis) => Promise<void>,
+): Promise<ExitCode> {
   const analysis = await analyzeFolder(finished.folder, summaryFlags(given as JsonObject));
   saveSummary(finished.folder, analysis, io);
   await showReport(analysis, finished.folder, given.json === true ? "json" : "terminal", io);
+  await also?.(analysis);
   if (finished.earlyStop !== null) {
     io.err(`reprise: ${plainText(finished.earlyStop.message)} (${finished.earlyStop.hint})\n`);
     return EXIT.unreachable;

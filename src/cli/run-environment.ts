@@ -28,6 +28,12 @@ export function runEnvironment(io: Io, options: { readonly quiet: boolean }): Ru
         if (options.quiet) return;
         for (const line of planLines(workload, plan)) say(line);
       },
+      onLoad: (dataset, plan) => {
+        if (options.quiet) return;
+        const what = dataset.path === null ? dataset.name : `${dataset.path} (${dataset.name})`;
+        say(`dataset: ${plainText(what)}: ${count(plan.requests.length, "request")}${spanText(plan)}`);
+        for (const note of [...dataset.notes, ...plan.notes]) say(`  ${plainText(note)}`);
+      },
       onStart: (run, plan) => {
         if (options.quiet) return;
         say(`run folder: ${plainText(run.folder)}`);

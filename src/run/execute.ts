@@ -125,7 +125,7 @@ export async function executeRun(request: RunRequest): Promise<FinishedRun> {
   };
   const load = await startLoad(request, {
     onRecord: (record) => {
-      log.append(record);
+      log.append(request.annotate?.(record) ?? record);
       ended(record);
     },
     onLines: (lines, records) => {

@@ -11,6 +11,11 @@ export interface RunEnvironment {
   warn(text: string): void;
   /** Before the target is touched: what will be replayed. */
   onPlan?(workload: TraceWorkload, plan: Plan): void;
+  /** The same for a load without a trace's dependencies (bench). */
+  onLoad?(
+    dataset: { readonly name: string; readonly path: string | null; readonly notes: readonly string[] },
+    plan: Plan,
+  ): void;
   /** The folder exists and the start instant is chosen. */
   onStart?(run: StartedRun, plan: Plan): void;
   onRecord?(record: EndedRequest): void;

@@ -19,6 +19,11 @@ export const VERBS: readonly VerbEntry[] = [
     load: async () => (await import("./replay.ts")).replay,
   },
   {
+    name: "bench",
+    summary: "sends a dataset or made-up prompts at a rate or a concurrency",
+    load: async () => (await import("./bench.ts")).bench,
+  },
+  {
     name: "inspect",
     summary: "tells what is in a trace",
     load: async () => (await import("./inspect.ts")).inspect,

@@ -5,6 +5,7 @@ import { runReplay } from "../../run/replay.ts";
 import { parseSummaryOptions } from "../../metric/index.ts";
 import { summaryFlags } from "../../run/analyze-run.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { writeCompatOutput } from "../compat-output.ts";
 import { finishRun } from "../finish-run.ts";
 import { runEnvironment } from "../run-environment.ts";
 import { withServerMetrics } from "../server-metrics.ts";
@@ -35,7 +36,22 @@ export const replay = verb({
       () => session.end(),
     );
     await metrics.finish(finished.folder);
-    return finishRun(finished, given, io);
+    return finishRun(finished, given, io, (analysis) =>
+      writeCompatOutput(
+        analysis,
+        finished.folder,
+        {
+          format: "trace-replayer",
+          table: given.table ?? (given.trace_file === undefined ? "none" : "trace-replayer"),
+          save: given.save_result === true,
+          append: false,
+          dir: given.result_dir ?? null,
+          fileName: given.result_filename ?? null,
+        },
+        given.json === true,
+        io,
+      ),
+    );
   },
 });
 
