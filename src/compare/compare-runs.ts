@@ -10,6 +10,10 @@ export interface StatisticRow extends RatioEstimate {
   readonly statistic: Statistic;
   /** `better` and `worse` only where the interval excludes "no change". */
   readonly verdict: "better" | "worse" | "unclear";
+  /** Values on each side: requests or jobs. */
+  readonly n: { readonly a: number; readonly b: number };
+  /** A percentile from fewer values than it needs: nearly the largest (or smallest) of them. */
+  readonly low_sample: boolean;
   /** Largest ratio among repeats of the same configuration (≥ 1); `null` without repeats. */
   readonly noise: number | null;
 }
@@ -92,9 +96,14 @@ export function compareRuns(a: RunSamples, b: RunSamples, options: CompareOption
     status_changes: statusChanges(a, b),
     rows: statistics.map((statistic) => {
       const estimate = pairing.ratio(statistic);
+      const count = (side: "a" | "b"): number => pairing.values(side, statistic.metric).value.length;
+      const n = { a: count("a"), b: count("b") };
       return {
         statistic,
         ...estimate,
+        n,
+        low_sample:
+          statistic.p !== null && statistic.p < 100 && Math.min(n.a, n.b) < 100 / (100 - statistic.p) - 1e-9,
         verdict: verdictOf(statistic, estimate),
         noise: noiseOf(statistic, options.repeats ?? [], options.seed ?? 0),
       };

@@ -13,4 +13,5 @@ export { judgeGates, parseGate, type Gate, type GateVerdict } from "./gate.ts";
 export { comparisonJson, renderComparisonMarkdown, renderComparisonTerminal } from "./render-comparison.ts";
 export type { RunSamples } from "./run-samples.ts";
 export { samplesOf } from "./samples-of.ts";
+export { quantileBand, type QuantileBand } from "./quantile-band.ts";
 export { parseStatistic } from "./statistic.ts";

@@ -67,6 +67,8 @@ describe("rendering a comparison", () => {
       verdict: "worse",
       noise: null,
     });
+    expect(json.statistics["mean(job_e2e)"]).toMatchObject({ n: { a: 6, b: 6 }, low_sample: false });
+    expect(json.statistics["p99(job_e2e)"].low_sample).toBe(true);
     expect(json.gate.passed).toBe(false);
     expect(json.paired_jobs).toBe(6);
   });

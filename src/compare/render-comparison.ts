@@ -81,10 +81,12 @@ export function comparisonJson(comparison: Comparison, gate: GateVerdict | null 
     failed_requests,
     status_changes,
     statistics: Object.fromEntries(
-      comparison.rows.map(({ statistic, a: before, b: now, ratio, interval, verdict, noise }) => [
-        statistic.text,
-        { a: before, b: now, ratio, interval, verdict, noise },
-      ]),
+      comparison.rows.map(
+        ({ statistic, a: before, b: now, ratio, interval, verdict, noise, n, low_sample }) => [
+          statistic.text,
+          { a: before, b: now, n, ratio, interval, verdict, noise, low_sample },
+        ],
+      ),
     ),
     option_changes,
     server_changes,
@@ -97,7 +99,7 @@ export function comparisonJson(comparison: Comparison, gate: GateVerdict | null 
 function cells(row: StatisticRow): string[] {
   const { statistic, a, b, ratio, interval, verdict, noise } = row;
   return [
-    statistic.text,
+    statistic.text + (row.low_sample ? " *" : ""),
     amount(statistic.metric, a),
     amount(statistic.metric, b),
     ratio === null ? "–" : change(ratio),
@@ -120,11 +122,13 @@ function change(ratio: number): string {
   return `${percent >= 0 ? "+" : ""}${percent.toFixed(1)} %`;
 }
 
-function statusLines({ jobs, failed_requests, status_changes }: Comparison): string[] {
+function statusLines({ jobs, failed_requests, status_changes, rows }: Comparison): string[] {
   const lines = [
     `jobs ok ${jobs.a.ok} → ${jobs.b.ok}, failed ${jobs.a.failed} → ${jobs.b.failed}, ` +
       `unfinished ${jobs.a.unfinished} → ${jobs.b.unfinished}; failed requests ${failed_requests.a} → ${failed_requests.b}`,
   ];
+  if (rows.some((row) => row.low_sample))
+    lines.push("* from fewer values than this percentile needs: nearly the largest of them");
   if (jobs.a.over_budget !== null || jobs.b.over_budget !== null)
     lines.push(`jobs over budget ${jobs.a.over_budget ?? "–"} → ${jobs.b.over_budget ?? "–"}`);
   for (const { job_id, a, b } of status_changes.slice(0, SHOWN_JOBS))

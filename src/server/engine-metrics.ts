@@ -161,7 +161,7 @@ export function readEngineMetrics(samples: readonly MetricSample[], engine: stri
     const seconds = value(sum(...(fact.seconds ?? [])));
     return seconds === null ? null : { seconds, count: null };
   };
-  if (names === null) return EMPTY;
+  if (names === null) return NO_READING;
   const hits = value(names.cache_hits);
   const misses = value(names.cache_misses);
   return {
@@ -178,7 +178,8 @@ export function readEngineMetrics(samples: readonly MetricSample[], engine: stri
   };
 }
 
-const EMPTY: EngineReading = {
+/** An engine that tells nothing. */
+export const NO_READING: EngineReading = {
   running: null,
   waiting: null,
   kv_usage: null,

@@ -65,10 +65,10 @@ export async function awaitReady(question: ReadyQuestion): Promise<ReadyAnswer> 
   const { clock, process: server, signal } = question;
   const start = clock.now();
   let last = "nothing listens yet";
+  const aborted = abortion(signal);
   for (;;) {
-    if (signal?.aborted === true) throw signal.reason;
     // The wait for an answer is cut short by the server's death.
-    const pending = probe(question);
+    const pending = Promise.race([probe(question), aborted]);
     const state = await (server.exit === null
       ? Promise.race([pending, server.exited.then(() => null)])
       : pending);
@@ -87,6 +87,18 @@ export async function awaitReady(question: ReadyQuestion): Promise<ReadyAnswer> 
     const pause = sleep(clock, POLL_MS);
     await (server.exit === null ? Promise.race([pause, server.exited]) : pause);
   }
+}
+
+/** Rejects when the wait is called off; never settles without that. */
+function abortion(signal: AbortSignal | undefined): Promise<never> {
+  const promise = new Promise<never>((_resolve, reject) => {
+    if (signal === undefined) return;
+    if (signal.aborted) reject(signal.reason as Error);
+    else signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+  });
+  // It may come between two waits.
+  promise.catch(() => undefined);
+  return promise;
 }
 
 type Probe =

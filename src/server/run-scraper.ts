@@ -1,20 +1,17 @@
-/**
- * Server metrics of one run: `engine.jsonl` beside the records while it lasts, and the whole interval in the manifest's end,
- * where summaries and reports find it (`engine`, the hit rate by counters, the mean prefill time).
- */
+/** Server metrics of one run: `engine.jsonl` beside the records while it lasts, and the whole interval when it is over. */
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { secrets } from "../core/secret.ts";
 import type { Ms } from "../core/units.ts";
-import { readManifest, writeManifest } from "../record/manifest-file.ts";
 import { recogniseEngine } from "./engine-metrics.ts";
+import type { EngineSummary } from "./engine-tally.ts";
 import { readNvidiaSmi } from "./gpu-metrics.ts";
 import type { HttpCall } from "./http-call.ts";
 import { parsePrometheusText } from "./prometheus-text.ts";
-import { Scraper } from "./scrape.ts";
+import { Scraper, type EngineRow } from "./scrape.ts";
 
-const EVERY_MS = 500;
+export const ENGINE_FILE = "engine.jsonl";
 
 export interface RunScraperOptions {
   readonly metrics_url: string;
@@ -25,7 +22,7 @@ export interface RunScraperOptions {
   readonly local_gpus: boolean;
   readonly clock: Clock;
   readonly call: HttpCall;
-  readonly every_ms?: Ms;
+  readonly every_ms: Ms;
 }
 
 export class RunScraper {
@@ -39,38 +36,30 @@ export class RunScraper {
 
   /** When the run folder exists and `t0` is chosen. Returns at once. */
   start(folder: string, t0: Ms): void {
-    const {
-      metrics_url,
-      engine,
-      dcgm_url = null,
-      local_gpus,
-      clock,
-      call,
-      every_ms = EVERY_MS,
-    } = this.#options;
-    const file = join(folder, "engine.jsonl");
+    const { local_gpus, ...options } = this.#options;
+    const file = join(folder, ENGINE_FILE);
     this.#scraper = new Scraper({
-      metrics_url,
-      engine,
-      dcgm_url,
+      ...options,
       gpus: local_gpus ? () => readNvidiaSmi() : null,
-      every_ms,
       t0,
-      clock,
-      call,
-      write: (row) => appendFileSync(file, `${secrets.redact(JSON.stringify(row))}\n`),
+      write: (row) => appendEngineRows(file, [row]),
     });
     this.#starting = this.#scraper.start();
   }
 
-  /** When the run is over. A run that never started, or a server that told nothing, leaves the manifest as it is. */
-  async finish(folder: string): Promise<void> {
+  /** When the run is over. `null`: it never started, or the server told nothing. */
+  async finish(): Promise<EngineSummary | null> {
     await this.#starting;
-    const engine = await this.#scraper?.stop();
-    if (engine === undefined || engine === null) return;
-    const manifest = await readManifest(folder);
-    if (manifest.end === null) return;
-    writeManifest(folder, { ...manifest, end: { ...manifest.end, engine: { ...engine } } });
+    return (await this.#scraper?.stop()) ?? null;
+  }
+}
+
+/** A disk that is full costs these rows, never the run. */
+export function appendEngineRows(file: string, rows: readonly EngineRow[]): void {
+  try {
+    appendFileSync(file, rows.map((row) => `${secrets.redact(JSON.stringify(row))}\n`).join(""));
+  } catch {
+    // The run log tells of the disk.
   }
 }
 

@@ -5,12 +5,8 @@
 import { sleep, type Clock } from "../core/clock.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Ms } from "../core/units.ts";
-import {
-  intervalBetween,
-  readEngineMetrics,
-  type EngineInterval,
-  type EngineReading,
-} from "./engine-metrics.ts";
+import { readEngineMetrics, type EngineReading } from "./engine-metrics.ts";
+import { EngineTally, type EngineSummary } from "./engine-tally.ts";
 import { readDcgm, type GpuReading } from "./gpu-metrics.ts";
 import type { HttpCall } from "./http-call.ts";
 import { parsePrometheusText } from "./prometheus-text.ts";
@@ -36,32 +32,9 @@ export interface ScrapeOptions {
 /** One line of `engine.jsonl`. Means and rates are of the time since the row before. */
 export type EngineRow = JsonObject & { readonly ms: Ms };
 
-/** The whole run: first reading to last. */
-export interface EngineSummary extends EngineInterval {
-  readonly engine: string;
-  readonly samples: number;
-  readonly failed_samples: number;
-  readonly kv_usage_mean: number | null;
-  readonly kv_usage_max: number | null;
-  readonly running_mean: number | null;
-  readonly running_max: number | null;
-  readonly waiting_mean: number | null;
-  readonly waiting_max: number | null;
-  readonly gpu_utilisation_mean: number | null;
-  readonly gpu_power_w_mean: number | null;
-}
-
 export class Scraper {
   readonly #options: ScrapeOptions;
-  #first: EngineReading | null = null;
-  #last: EngineReading | null = null;
-  #samples = 0;
-  #failed = 0;
-  readonly #kv = new Spread();
-  readonly #running = new Spread();
-  readonly #waiting = new Spread();
-  readonly #gpu = new Spread();
-  readonly #power = new Spread();
+  readonly #tally = new EngineTally();
   #gpusAbsent = false;
   #loop: Promise<void> | null = null;
   readonly #stop = new AbortController();
@@ -81,22 +54,7 @@ export class Scraper {
     this.#stop.abort(new Error("stopped"));
     await this.#loop;
     await this.sample(false);
-    if (this.#first === null && this.#gpu.n === 0) return null;
-    const interval = intervalBetween(this.#first ?? EMPTY_READING, this.#last ?? EMPTY_READING);
-    return {
-      engine: this.#options.engine,
-      samples: this.#samples,
-      failed_samples: this.#failed,
-      ...interval,
-      kv_usage_mean: this.#kv.mean,
-      kv_usage_max: this.#kv.max,
-      running_mean: this.#running.mean,
-      running_max: this.#running.max,
-      waiting_mean: this.#waiting.mean,
-      waiting_max: this.#waiting.max,
-      gpu_utilisation_mean: this.#gpu.mean,
-      gpu_power_w_mean: this.#power.mean,
-    };
+    return this.#tally.summary(this.#options.engine);
   }
 
   async #run(): Promise<void> {
@@ -119,38 +77,16 @@ export class Scraper {
     const { clock, t0, write } = this.#options;
     const ms = clock.now() - t0;
     const [engine, gpus] = await Promise.all([this.#engine(), this.#gpus()]);
-    this.#samples++;
     let row: JsonObject = {};
     if (engine instanceof Error) {
-      this.#failed++;
+      this.#tally.none(ms, true);
       row = { error: engine.message };
-    } else if (engine !== null) {
-      const since = this.#last === null ? null : intervalBetween(this.#last, engine);
-      this.#first ??= engine;
-      this.#last = engine;
-      if (gauges) {
-        this.#kv.add(engine.kv_usage);
-        this.#running.add(engine.running);
-        this.#waiting.add(engine.waiting);
-      }
-      const { running, waiting, kv_usage, preemptions, cache_queries, cache_hits } = engine;
-      row = {
-        running,
-        waiting,
-        kv_usage,
-        hit_rate: since?.hit_rate ?? null,
-        queue_mean_ms: since?.queue_mean_ms ?? null,
-        prefill_mean_ms: since?.prefill_mean_ms ?? null,
-        decode_mean_ms: since?.decode_mean_ms ?? null,
-        preemptions,
-        cache_queries,
-        cache_hits,
-      };
+    } else if (engine === null) {
+      this.#tally.none(ms, false);
+    } else {
+      row = this.#tally.add(ms, engine, gauges ? 1 : 0);
     }
-    for (const gpu of gauges ? (gpus ?? []) : []) {
-      this.#gpu.add(gpu.utilisation);
-      this.#power.add(gpu.power_w);
-    }
+    if (gauges) this.#tally.gpus(gpus ?? []);
     write({ ms, ...row, ...(gpus === null ? {} : { gpus: gpus.map((gpu) => ({ ...gpu })) }) });
   }
 
@@ -180,28 +116,5 @@ export class Scraper {
     const readings = await gpus();
     if (readings === null) this.#gpusAbsent = true;
     return readings;
-  }
-}
-
-const EMPTY_READING = readEngineMetrics([], "");
-
-class Spread {
-  n = 0;
-  #sum = 0;
-  #max = -Infinity;
-
-  add(value: number | null): void {
-    if (value === null) return;
-    this.n++;
-    this.#sum += value;
-    this.#max = Math.max(this.#max, value);
-  }
-
-  get mean(): number | null {
-    return this.n === 0 ? null : this.#sum / this.n;
-  }
-
-  get max(): number | null {
-    return this.n === 0 ? null : this.#max;
   }
 }

@@ -2,6 +2,7 @@
 import { parseDuration } from "../core/duration.ts";
 import { UserError } from "../core/failure.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
+import { secrets } from "../core/secret.ts";
 import type { Ms } from "../core/units.ts";
 import { findLauncher } from "../server/launchers/index.ts";
 import type { EngineSpec } from "../server/launchers/launcher.ts";
@@ -21,6 +22,14 @@ export function engineSpec(engine: EngineSection, knobs: JsonObject): EngineSpec
     host: engine.host,
     knobs: { ...engine.knobs, ...knobs } as Record<string, JsonValue>,
   };
+}
+
+/** A key on the server's command line must not reach a log or a report either. */
+export function registerSecrets({ args }: EngineSection): void {
+  for (const [index, arg] of args.entries()) {
+    const match = /^--?(?:api[-_]?key|hf[-_]?token|token|password)(?:=(.*))?$/i.exec(arg);
+    if (match !== null) secrets.add(match[1] ?? args[index + 1]);
+  }
 }
 
 /** Makes the command of every cell, so that a wrong knob is told before anything is started. */

@@ -265,9 +265,9 @@ describe("a sweep", () => {
   });
 
   it("keeps secrets out of its folder (case 35)", async () => {
-    const text = `${ENGINE.replace("engine:", "engine:\n  env: {KEY: '${TOKEN}'}")}header: {X: 'k \${TOKEN}'}\ngrid: {name: [a]}\n`;
+    const text = `${ENGINE.replace("engine:", "engine:\n  args: [--api-key, sk-CANARY-argument]\n  env: {KEY: '${TOKEN}', PLAIN: sk-CANARY-plain}")}header: {X: 'k \${TOKEN}'}\ngrid: {name: [a]}\n`;
     const run = trial(async () => {
-      throw new UserError("401: bad key sk-CANARY-run-sweep");
+      throw new UserError("401: bad key sk-CANARY-run-sweep, sk-CANARY-argument");
     });
     await runSweep(requestOf(text), run.env);
     expect(secrets.size).toBeGreaterThan(0);

@@ -17,7 +17,7 @@ import { launchServer, type LaunchedServer } from "../server/launch-server.ts";
 import { killAllServers } from "../server/process.ts";
 import { joinCell, type CellResult, type CellRunResult } from "./cell-result.ts";
 import type { EngineSection, SweepSections } from "./config-schema.ts";
-import { cellGpus, durationOf, engineSpec } from "./engine-spec.ts";
+import { cellGpus, durationOf, engineSpec, registerSecrets } from "./engine-spec.ts";
 import { orderRuns, type Cell, type PlannedRun, type ServerTurn } from "./grid.ts";
 import { SweepLog } from "./sweep-log.ts";
 
@@ -95,10 +95,15 @@ export interface SweepOutcome {
 export async function runSweep(request: SweepRequest, env: SweepEnvironment): Promise<SweepOutcome> {
   const { sections, cells, options, out } = request;
   const { header: _secret, ...plain } = options;
+  if (sections.engine !== null) registerSecrets(sections.engine);
   const log = SweepLog.open(out, {
     options: plain,
     flags: request.flags ?? {},
-    engine: sections.engine as unknown as JsonObject,
+    // Names only: what the environment holds may be a secret.
+    engine:
+      sections.engine === null
+        ? null
+        : ({ ...sections.engine, env: Object.keys(sections.engine.env) } as unknown as JsonObject),
     cache: sections.cache,
   });
   const turns = orderRuns(cells, sections);
