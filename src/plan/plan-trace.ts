@@ -38,20 +38,22 @@ export function planTrace(jobs: readonly ResolvedJob[], given: Partial<PlanOptio
   // Arrivals of a closed run order its jobs, no more; what they look like need not be said.
   if (closed) work = shiftToZero(work).jobs;
   else apply(shiftToZero(work));
-  let capped = 0;
   if (!closed) {
     if (options.spread) apply(spreadArrivals(work));
     else notes.push(...[quantisationNote(work)].filter((note) => note !== null));
     apply(scaleArrivals(work, options.speed));
-    if (pacing === "recorded") {
-      const gaps = capIdleGaps(work, options.max_gap_ms, options.speed);
-      apply(gaps);
-      capped += gaps.capped;
-    }
-    const rng = createRng(options.arrival_seed).fork("arrivals");
-    apply(setArrivals(work, pacing === "recorded" ? "entry" : "job", options, rng));
   } else if (options.spread) {
     throw new UserError("--spread needs arrivals by time, which --pacing closed does not use");
+  }
+  const gaps = capIdleGaps(work, options.max_gap_ms, {
+    timed: pacing === "recorded" ? "all" : "roots",
+    speed: options.speed,
+  });
+  apply(gaps);
+  let capped = gaps.capped;
+  if (!closed) {
+    const rng = createRng(options.arrival_seed).fork("arrivals");
+    apply(setArrivals(work, pacing === "recorded" ? "entry" : "job", options, rng));
   }
   apply(limitJobs(work, options.max_jobs));
   apply(limitRequests(work, options.max_requests));

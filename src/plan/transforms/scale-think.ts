@@ -46,22 +46,41 @@ export function scaleThink(jobs: Workload, scale: number, maxGap: Ms | null): Sc
 }
 
 /**
- * `--max-gap` where every turn has its recorded time: an idle stretch inside a job (from the latest recorded end, or
- * arrival, to the next arrival) longer than the cap is shortened, and what follows in that job moves forward.
- * `speed` is what the offsets were divided by.
+ * `--max-gap` for what is released by time: an idle stretch inside a job (from the latest recorded end, or arrival, to the
+ * next arrival) longer than the cap is shortened, and what follows in that job moves forward. `timed` says whether every
+ * turn has its recorded time, or only the turns without parents do: then the gaps before the others are think times, which
+ * {@link scaleThink} caps and counts. `speed` is what the offsets were divided by.
  */
-export function capIdleGaps(jobs: Workload, maxGap: Ms | null, speed: number): ScaledThink {
+export function capIdleGaps(
+  jobs: Workload,
+  maxGap: Ms | null,
+  { timed, speed }: { readonly timed: "all" | "roots"; readonly speed: number },
+): ScaledThink {
   if (maxGap === null) return { jobs, notes: [], capped: 0 };
   let capped = 0;
   const shortened = jobs.map((job) => {
-    const result = capJob(job, maxGap, speed);
+    if (timed === "roots" && !startsTwice(job)) return job;
+    const result = capJob(job, maxGap, speed, timed);
     capped += result.capped;
     return result.job;
   });
-  return { jobs: shortened, notes: [`${capped} idle gaps inside jobs capped at ${maxGap} ms`], capped };
+  const note = `${capped} idle gaps inside jobs capped at ${maxGap} ms`;
+  return { jobs: shortened, notes: timed === "all" || capped > 0 ? [note] : [], capped };
 }
 
-function capJob(job: WorkJob, maxGap: Ms, speed: number): { job: WorkJob; capped: number } {
+/** Several turns that wait for nobody: the later ones begin by the clock. */
+function startsTwice({ turns }: WorkJob): boolean {
+  let roots = 0;
+  for (const turn of turns) if (turn.parents.length === 0) roots++;
+  return roots > 1;
+}
+
+function capJob(
+  job: WorkJob,
+  maxGap: Ms,
+  speed: number,
+  timed: "all" | "roots",
+): { job: WorkJob; capped: number } {
   const order = job.turns
     .map((turn, t) => ({ t, offset: turn.offset_ms }))
     .filter((item): item is { t: number; offset: Ms } => item.offset !== null)
@@ -71,11 +90,11 @@ function capJob(job: WorkJob, maxGap: Ms, speed: number): { job: WorkJob; capped
   let removed = 0;
   let busyUntil = order[0]?.offset ?? 0;
   for (const { t, offset } of order) {
-    const turn = turns[t] as WorkJob["turns"][number];
+    const turn = turns[t] as WorkTurn;
     const idle = offset - busyUntil;
     if (idle > maxGap) {
       removed += idle - maxGap;
-      capped++;
+      if (timed === "all" || turn.parents.length === 0) capped++;
     }
     turns[t] = withOffset(turn, offset - removed);
     const { recorded, arrival_ms } = turn.request;
