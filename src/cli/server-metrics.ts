@@ -3,6 +3,7 @@ import { readApiKey } from "../client/api-key.ts";
 import { serverUrl } from "../client/endpoint.ts";
 import { EXIT, UserError } from "../core/failure.ts";
 import { plainText } from "../core/terminal-text.ts";
+import { readManifest, writeManifest } from "../record/manifest-file.ts";
 import type { RunEnvironment } from "../run/run-environment.ts";
 import type { TargetGiven } from "../run/http-target.ts";
 import { createHttpCall } from "../server/http-call.ts";
@@ -10,6 +11,7 @@ import { findEngineMetrics, RunScraper } from "../server/run-scraper.ts";
 import type { Io } from "./verb.ts";
 
 const TIMEOUT_MS = 2_000;
+const SCRAPE_EVERY_MS = 500;
 
 export interface ServerMetrics {
   readonly environment: RunEnvironment;
@@ -47,6 +49,7 @@ export async function withServerMetrics(
     ),
     clock: io.clock,
     call,
+    every_ms: SCRAPE_EVERY_MS,
   });
   return {
     environment: {
@@ -56,6 +59,11 @@ export async function withServerMetrics(
         if (!run.virtual) scraper.start(run.folder, run.t0);
       },
     },
-    finish: (folder) => scraper.finish(folder),
+    finish: async (folder) => {
+      const told = await scraper.finish();
+      const manifest = await readManifest(folder);
+      if (told === null || manifest.end === null) return;
+      writeManifest(folder, { ...manifest, end: { ...manifest.end, engine: { ...told } } });
+    },
   };
 }

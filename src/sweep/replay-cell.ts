@@ -1,6 +1,7 @@
 /** Makes one run of a sweep with the run layer: options checked, trace replayed, server metrics sampled, numbers written. */
 import { UserError } from "../core/failure.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
+import { readManifest, writeManifest } from "../record/manifest-file.ts";
 import { writeRunJson } from "../record/run-folder.ts";
 import { analyzeFolder, summaryFlags } from "../run/analyze-run.ts";
 import { givenFromObject } from "../run/options/option.ts";
@@ -9,8 +10,11 @@ import { runReplay } from "../run/replay.ts";
 import type { RunEnvironment } from "../run/run-environment.ts";
 import type { HttpCall } from "../server/http-call.ts";
 import { simSettings } from "../server/launchers/sim.ts";
+import type { EngineSummary } from "../server/engine-tally.ts";
 import { RunScraper } from "../server/run-scraper.ts";
 import type { CellOutcome, CellTask, RunOnce } from "./run-sweep.ts";
+
+const SCRAPE_EVERY_MS = 500;
 
 /** Options of `replay` that a grid may vary without another server. */
 export const LOAD_OPTIONS: readonly string[] = Object.keys(replayOptions).filter(
@@ -35,6 +39,7 @@ export function replayCell(env: RunEnvironment, call: HttpCall, flags: ReplayGiv
             engine: task.server.command.engine,
             dcgm_url: task.dcgm_url,
             local_gpus: true,
+            every_ms: SCRAPE_EVERY_MS,
             clock: env.clock,
             call,
           });
@@ -55,7 +60,8 @@ export function replayCell(env: RunEnvironment, call: HttpCall, flags: ReplayGiv
         },
       },
     );
-    await scraper?.finish(finished.folder);
+    const engine = (await scraper?.finish()) ?? null;
+    if (engine !== null) await keepEngineFacts(finished.folder, engine);
     const analysis = await analyzeFolder(finished.folder, summaryFlags(given as JsonObject));
     writeRunJson(finished.folder, "summary.json", analysis.summary);
     if (finished.earlyStop !== null) {
@@ -63,6 +69,13 @@ export function replayCell(env: RunEnvironment, call: HttpCall, flags: ReplayGiv
     }
     return { folder: finished.folder, summary: analysis.summary, interrupted: finished.interrupted };
   };
+}
+
+/** The manifest's end is where summaries and reports look for what the server said of the whole run. */
+async function keepEngineFacts(folder: string, engine: EngineSummary): Promise<void> {
+  const manifest = await readManifest(folder);
+  if (manifest.end === null) return;
+  writeManifest(folder, { ...manifest, end: { ...manifest.end, engine: { ...engine } } });
 }
 
 function givenOf(task: CellTask, flags: ReplayGiven): ReplayGiven {
