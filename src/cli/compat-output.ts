@@ -67,8 +67,8 @@ async function renderText(
   folder: string,
   options: ReportOptions,
 ): Promise<string> {
-  const { records } = await readRun(folder);
-  const text = renderReport(format, { analysis, records, options });
+  const run = await readRun(folder);
+  const text = renderReport(format, { analysis, records: () => run.records(), options });
   if (typeof text === "string") return text;
   let whole = "";
   for await (const part of text) whole += part;

@@ -15,7 +15,11 @@ export interface CommandResult {
 }
 
 /** The exit code is the command's; a {@link UserError} gives its own, with the message on `err`. */
-export async function runCommand(verb: Verb, argv: readonly string[]): Promise<CommandResult> {
+export async function runCommand(
+  verb: Verb,
+  argv: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<CommandResult> {
   let out = "";
   let err = "";
   try {
@@ -23,7 +27,7 @@ export async function runCommand(verb: Verb, argv: readonly string[]): Promise<C
     if (parsed.kind === "help") return { code: 0, out: parsed.text, err };
     const code = await verb.run(parsed.value.given, parsed.value.words, {
       clock: new RealClock(),
-      env: {},
+      env,
       out: async (text) => {
         out += text;
       },

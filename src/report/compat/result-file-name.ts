@@ -11,7 +11,7 @@ export function benchFileName(manifest: Manifest): string {
   const traffic =
     options["ramp_up_strategy"] === undefined
       ? `${pythonFloat(options["request_rate"])}qps`
-      : `ramp-up-${String(options["ramp_up_strategy"])}-${rps(options, "start")}qps-${rps(options, "end")}qps`;
+      : `ramp-up-${textOf(options["ramp_up_strategy"])}-${rps(options, "start")}qps-${rps(options, "end")}qps`;
   const concurrency = typeof cap === "number" ? `-concurrency${cap}` : "";
   return onePart(`${manifest.label ?? backend}-${traffic}${concurrency}-${lastPart(model)}-${date}.json`);
 }
@@ -28,13 +28,18 @@ export function pytorchFileName(path: string): string {
 }
 
 function rps(options: JsonObject, which: "start" | "end"): string {
-  return String(options[`ramp_up_${which}_rps`]);
+  const value = options[`ramp_up_${which}_rps`];
+  return typeof value === "number" ? String(value) : "";
 }
 
 /** Their rates are Python floats, and are named as such: `4.0`, `0.5`, `inf`. */
 function pythonFloat(value: unknown): string {
   if (typeof value !== "number") return "inf";
   return Number.isInteger(value) && value < 1e16 ? value.toFixed(1) : String(value);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 function lastPart(model: string): string {
