@@ -1,4 +1,5 @@
-// Bundles the command line into dist/: `dist/cli.js` runs as it is, without node_modules.
+// Bundles the command line into dist/: `dist/cli.js` runs as it is, without node_modules. The browser code of the pages goes to
+// dist/web/, from where reports take it whole into their one file.
 import { build } from "esbuild";
 import { chmodSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -34,8 +35,32 @@ const { metafile } = await build({
 const cli = join(root, "dist/cli.js");
 chmodSync(cli, 0o755);
 
+const pages = await build({
+  absWorkingDir: root,
+  metafile: true,
+  entryPoints: ["web/report.tsx", "web/report.css", "web/ui.tsx", "web/ui.css"],
+  outdir: "dist/web",
+  bundle: true,
+  minify: true,
+  format: "iife",
+  platform: "browser",
+  target: ["chrome111", "firefox113", "safari16.4"],
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  legalComments: "none",
+  charset: "ascii",
+  logLevel: "warning",
+});
+// Both are put inside <script> and <style>: nothing in them may end those.
+for (const name of readdirSync(join(root, "dist/web"))) {
+  if (/<\/(script|style)|<!--/i.test(readFileSync(join(root, "dist/web", name), "utf8")))
+    throw new Error(`dist/web/${name} holds text that ends its element`);
+}
+
 // What an earlier build left is removed only now: a command that runs meanwhile still finds its chunks for most of the build.
-const made = new Set(Object.keys(metafile.outputs).map((path) => join(root, path)));
+const made = new Set(
+  [metafile, pages.metafile].flatMap(({ outputs }) => Object.keys(outputs)).map((path) => join(root, path)),
+);
 for (const entry of readdirSync(join(root, "dist"), { recursive: true, withFileTypes: true })) {
   const path = join(entry.parentPath, entry.name);
   if (entry.isFile() && !made.has(path)) rmSync(path);

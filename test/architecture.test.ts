@@ -25,10 +25,10 @@ export const LAYERS: Record<string, { layer: number; peers?: readonly string[] }
   capture: { layer: 3 },
   report: { layer: 3 },
   compare: { layer: 3 },
-  run: { layer: 4 },
+  run: { layer: 4, peers: ["server"] },
   server: { layer: 4 },
   sweep: { layer: 5 },
-  ui: { layer: 5 },
+  ui: { layer: 5, peers: ["sweep"] },
   cli: { layer: 6 },
 };
 

@@ -3,7 +3,8 @@
  * microseconds. A gap that is none (a log written by other code) moves the pool to doubles.
  */
 import type { RequestRecord } from "../record/request-record.ts";
-import { describePool, type ValueBlock } from "./pool-quantile.ts";
+import { type Histogram, histogramOf } from "./histogram.ts";
+import { describePool, forEach, type ValueBlock } from "./pool-quantile.ts";
 import type { Distribution } from "../core/quantile.ts";
 import { spreadGaps } from "./request/itl.ts";
 
@@ -111,10 +112,17 @@ export class GapPool {
   itl(percentiles: readonly number[]): Distribution {
     // One token a chunk throughout: the same values, so the passes over them are made once.
     if (this.#spread.blocks.length + this.#gapOnly.blocks.length === 0) return this.chunkGap(percentiles);
-    return describePool(
-      [...this.#plain.view(false), ...this.#spread.view(true), ...this.#itlOnly.view(true)],
-      percentiles,
-    );
+    return describePool(this.#itlBlocks(), percentiles);
+  }
+
+  /** Exact counts by bin, for a chart. */
+  itlHistogram(): Histogram | null {
+    const blocks = this.#itlBlocks();
+    return histogramOf((visit) => forEach(blocks, visit));
+  }
+
+  #itlBlocks(): ValueBlock[] {
+    return [...this.#plain.view(false), ...this.#spread.view(true), ...this.#itlOnly.view(true)];
   }
 
   /** Whether `itl` stands on told tokens a chunk or equals `chunk_gap`; `null` without gaps. */

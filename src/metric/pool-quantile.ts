@@ -18,7 +18,8 @@ const BINS = 1 << 16;
 
 type Visit = (value: number, count: number) => void;
 
-function forEach(blocks: readonly ValueBlock[], visit: Visit): void {
+/** Every value with how often it counts. */
+export function forEach(blocks: readonly ValueBlock[], visit: Visit): void {
   for (const { values, n, unit, tokens } of blocks) {
     if (tokens === null) for (let i = 0; i < n; i++) visit((values[i] as number) * unit, 1);
     else

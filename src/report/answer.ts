@@ -23,7 +23,7 @@ export const CAUSE_TITLES: Readonly<Record<Cause, string>> = {
 };
 
 /** Waiting of every kind, as against work. */
-const WAITING: readonly Cause[] = ["slot", "client", "connect", "engine_queue"];
+export const WAITING: readonly Cause[] = ["slot", "client", "connect", "engine_queue"];
 
 /** Whether jobs are more than single requests, so that job numbers say something of their own. */
 export function hasJobs(summary: Summary): boolean {

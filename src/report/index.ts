@@ -6,6 +6,7 @@ import { pytorch } from "./compat/pytorch.ts";
 import { traceReplayer } from "./compat/trace-replayer.ts";
 import { vllm } from "./compat/vllm.ts";
 import { csv } from "./csv.ts";
+import { html } from "./html.ts";
 import { json } from "./json.ts";
 import { markdown } from "./markdown.ts";
 import type { ReportFormat, ReportInput } from "./report-format.ts";
@@ -16,6 +17,7 @@ export const REPORT_FORMATS: readonly ReportFormat[] = [
   json,
   csv,
   markdown,
+  html,
   vllm,
   fastdeploy,
   traceReplayer,

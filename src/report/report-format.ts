@@ -1,11 +1,16 @@
 /** What a report format is. Each lives in a file of its own beside the table in `index.ts`. */
 import type { RunAnalysis } from "../metric/summarize.ts";
+import type { EngineSample } from "../record/engine-rows.ts";
 import type { RequestRecord } from "../record/request-record.ts";
 
 export interface ReportInput {
   readonly analysis: RunAnalysis;
   /** Reads the log anew, in batches, for formats that show single requests. */
   readonly records: () => AsyncIterable<readonly RequestRecord[]>;
+  /** Reads the server's own metrics over time, where the run sampled them. */
+  readonly engineRows?: () => AsyncIterable<readonly EngineSample[]>;
+  /** The run's folder, to be shown. */
+  readonly folder?: string;
   readonly options: ReportOptions;
 }
 

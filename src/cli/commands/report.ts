@@ -6,6 +6,7 @@ import { option, text, toggle } from "../../run/options/option.ts";
 import { findReportFormat, REPORT_FORMATS } from "../../report/index.ts";
 import { analyzeFolder, summaryFlags } from "../../run/analyze-run.ts";
 import { showReport } from "../finish-run.ts";
+import { reportPage } from "../../ui/report-page.ts";
 import { openOutput } from "../output-file.ts";
 import { verb } from "../verb.ts";
 
@@ -14,14 +15,14 @@ const G = "Output";
 export const report = verb({
   name: "report",
   summary: "recomputes every number of a run from its log",
-  positionals: [{ name: "RUN", help: "run folder", required: true }],
+  positionals: [{ name: "RUN...", help: "run folder; html takes several", required: true }],
   options: {
     format: option(
       text("<name>"),
       G,
       `one of: ${REPORT_FORMATS.map(({ name, title }) => `${name} (${title})`).join(", ")}`,
       {
-        defaultText: "terminal",
+        defaultText: "terminal; html for a file that ends in .html",
       },
     ),
     json: option(toggle(), G, "the same as --format json"),
@@ -33,12 +34,26 @@ export const report = verb({
     "reprise report runs/20260131-120000-agents-my-model",
     "reprise report RUN --format csv --table jobs -o jobs.csv",
     'reprise report RUN --job-budget 90s --slo "p95(job_e2e) <= 60s"',
+    "reprise report runs/batch-2 runs/batch-8 -o report.html",
   ],
-  async run(given, [folder, ...more], io) {
-    if (folder === undefined || more.length > 0) throw new UserError("report takes one RUN");
+  async run(given, folders, io) {
+    const [folder, ...more] = folders;
+    if (folder === undefined) throw new UserError("report takes a RUN", { hint: "name a run folder" });
     if (given.json === true && given.format !== undefined && given.format !== "json")
       throw new UserError(`--json and --format ${given.format} contradict each other`);
-    const format = findReportFormat(given.json === true ? "json" : (given.format ?? "terminal")).name;
+    const byName = /\.html?(\.gz)?$/i.test(given.output ?? "") ? "html" : "terminal";
+    const format = findReportFormat(given.json === true ? "json" : (given.format ?? byName)).name;
+    if (format === "html") {
+      const output = openOutput(given.output ?? null, io);
+      for await (const part of reportPage({ folders, flags: summaryFlags(given as JsonObject) }))
+        await output.write(part);
+      await output.close();
+      return 0;
+    }
+    if (more.length > 0)
+      throw new UserError(`${format} reports one RUN at a time`, {
+        hint: "several go into one page with -o report.html, or into reprise compare",
+      });
     const analysis = await analyzeFolder(folder, summaryFlags(given as JsonObject));
     const output = openOutput(given.output ?? null, io);
     const toTerminal = given.output === undefined || given.output === "-";

@@ -1,0 +1,208 @@
+/** The first screen of the page: one sentence, four numbers, two verdicts. */
+import { plainText } from "../../core/terminal-text.ts";
+import type { Summary } from "../../metric/summary.ts";
+import { type AnswerLine, WAITING, causeShares, hasJobs } from "../answer.ts";
+import { formatChange, formatCount, formatDurationOf, formatNumber, formatShare } from "../quantity.ts";
+
+export interface Headline {
+  readonly text: string;
+  readonly tone: AnswerLine["tone"];
+}
+
+export interface KeyNumber {
+  /** Where it stands in `summary.json`: keys joined by dots. */
+  readonly path: string;
+  readonly label: string;
+  readonly value: string;
+  readonly detail: string;
+  readonly tone: AnswerLine["tone"];
+}
+
+/** The question's answer in one or two sentences. */
+export function headline(summary: Summary): Headline {
+  const { counts, run } = summary;
+  const jobs = hasJobs(summary);
+  const what = jobs ? "job" : "request";
+  const time = jobs ? summary.jobs.job_e2e : summary.requests.response;
+  const state = run.partial ? "So far: " : run.interrupted ? "Interrupted. " : "";
+  if (counts.planned === 0) return { text: "Nothing was planned: the trace holds no requests.", tone: "bad" };
+  if (counts.sent === 0)
+    return { text: `${state}No request has been sent.`, tone: run.partial ? "plain" : "bad" };
+  if (time.n === 0) {
+    const failed = counts.failed === counts.sent;
+    const text = failed
+      ? `Every request failed (${kinds(summary)}).`
+      : `No ${what} has ended ok (${formatCount(counts.failed)} of ${formatCount(counts.sent)} requests failed).`;
+    return { text: `${state}${text}`, tone: run.partial && !failed ? "plain" : "bad" };
+  }
+  const p95 = time["p95"];
+  const first =
+    time.n === 1
+      ? `The one ${what} that ended ok took ${formatDurationOf(time.mean)}`
+      : p95 !== undefined && p95 !== null
+        ? `95 % of ${what}s took at most ${formatDurationOf(p95)}`
+        : `A ${what} took ${formatDurationOf(time.mean)} on average`;
+  const parts = [`${first}${overText(summary)}`];
+  const shares = causeShares(summary);
+  if (shares !== null && jobs) {
+    const waiting = WAITING.reduce((sum, cause) => sum + shares[cause], 0);
+    parts.push(`${formatShare(waiting)} of a ${what}’s time is waiting in queues`);
+  }
+  if (counts.failed > 0) parts.push(`${formatShare(counts.failed / counts.sent)} of requests failed`);
+  return { text: `${state}${parts.join("; ")}.`, tone: toneOf(summary) };
+}
+
+function overText({ jobs }: Summary): string {
+  if (jobs.counts.over_budget === null) return "";
+  const budget = jobs.budget.text === null ? "their budget" : `the ${plainText(jobs.budget.text)} budget`;
+  return jobs.counts.over_budget === 0
+    ? `, none over ${budget}`
+    : `, ${formatShare(jobs.budget_miss_rate)} over ${budget}`;
+}
+
+function toneOf({ counts, jobs }: Summary): AnswerLine["tone"] {
+  if (counts.failed > 0) return "bad";
+  if (jobs.counts.over_budget === null) return "plain";
+  return jobs.counts.over_budget > 0 ? "warn" : "good";
+}
+
+function kinds({ failures }: Summary): string {
+  return Object.entries(failures)
+    .map(([code, n]) => `${plainText(code)} ${formatCount(n)}`)
+    .join(", ");
+}
+
+export function keyNumbers(summary: Summary): KeyNumber[] {
+  return hasJobs(summary) ? jobNumbers(summary) : requestNumbers(summary);
+}
+
+function jobNumbers(summary: Summary): KeyNumber[] {
+  const { jobs, throughput: t } = summary;
+  const { over_budget, total, ok, censored, not_started } = jobs.counts;
+  const shares = causeShares(summary);
+  const waiting = shares === null ? null : WAITING.reduce((sum, cause) => sum + shares[cause], 0);
+  const judged = total - censored - not_started;
+  return [
+    {
+      path: "jobs.job_e2e.p95",
+      label: "job time, p95",
+      value: formatDurationOf(jobs.job_e2e["p95"]),
+      detail: `half of them within ${formatDurationOf(jobs.job_e2e["p50"])}`,
+      tone: "plain",
+    },
+    over_budget === null
+      ? {
+          path: "jobs.counts.ok",
+          label: "jobs ok",
+          value: formatCount(ok),
+          detail: `of ${formatCount(total)}; no budget was set`,
+          tone: ok < total ? "warn" : "plain",
+        }
+      : {
+          path: "jobs.budget_miss_rate",
+          label: "jobs over budget",
+          value: formatShare(jobs.budget_miss_rate),
+          detail: `${formatCount(over_budget)} of ${formatCount(judged)}`,
+          tone: over_budget > 0 ? "warn" : "good",
+        },
+    {
+      path: "jobs.breakdown_ms",
+      label: "of a job is waiting",
+      value: formatShare(waiting),
+      detail: "slot, client, connect and engine queue",
+      tone: "plain",
+    },
+    t.jobs_in_budget_per_hour === null
+      ? {
+          path: "throughput.jobs_per_hour",
+          label: "jobs an hour",
+          value: formatNumber(t.jobs_per_hour),
+          detail: `${formatNumber(t.jobs_per_hour_per_user)} for one user`,
+          tone: "plain",
+        }
+      : {
+          path: "throughput.jobs_in_budget_per_hour",
+          label: "jobs an hour in budget",
+          value: formatNumber(t.jobs_in_budget_per_hour),
+          detail: `${formatNumber(t.jobs_per_hour)} in all, ${formatNumber(t.jobs_per_hour_per_user)} for one user`,
+          tone: "plain",
+        },
+  ];
+}
+
+function requestNumbers(summary: Summary): KeyNumber[] {
+  const { requests, counts, throughput: t, goodput } = summary;
+  return [
+    {
+      path: "requests.response.p95",
+      label: "response time, p95",
+      value: formatDurationOf(requests.response["p95"]),
+      detail: `half of them within ${formatDurationOf(requests.response["p50"])}`,
+      tone: "plain",
+    },
+    {
+      path: "requests.ttft.p95",
+      label: "first token, p95",
+      value: formatDurationOf(requests.ttft["p95"]),
+      detail: `p50 ${formatDurationOf(requests.ttft["p50"])}`,
+      tone: "plain",
+    },
+    {
+      path: "throughput.output_tokens_per_s",
+      label: "output tokens a second",
+      value: formatNumber(t.output_tokens_per_s),
+      detail: `${formatNumber(t.requests_per_s)} requests a second`,
+      tone: "plain",
+    },
+    goodput === null
+      ? {
+          path: "counts.ok",
+          label: "requests ok",
+          value: formatCount(counts.ok),
+          detail: `of ${formatCount(counts.sent)} sent`,
+          tone: counts.failed > 0 ? "bad" : "plain",
+        }
+      : {
+          path: "goodput.share",
+          label: "meet every objective",
+          value: formatShare(goodput.share),
+          detail: `${formatNumber(goodput.rate_per_s)} requests a second`,
+          tone: "plain",
+        },
+  ];
+}
+
+/** Off by more than this share, a length is worth a warning. */
+const LENGTH_BIAS = 0.02;
+
+/** Whether the run did the work that the trace asked for. */
+export function fidelityLine({ fidelity: f }: Summary): AnswerLine {
+  const parts: string[] = [];
+  let warn = false;
+  for (const [what, length] of [
+    ["prompts", f.prompt_tokens],
+    ["outputs", f.output_tokens],
+  ] as const) {
+    if (length.bias_share === null) continue;
+    warn ||= Math.abs(length.bias_share) > LENGTH_BIAS;
+    parts.push(`${what} ${formatChange(length.bias_share)} of the length planned`);
+  }
+  if (f.warmup_duplicates !== null && f.warmup_duplicates > 0) {
+    warn = true;
+    parts.push(`${formatCount(f.warmup_duplicates)} warm-up prompts were measured`);
+  }
+  const made = Object.entries(f.provenance).filter(([, how]) => how !== "recorded");
+  if (made.length > 0)
+    parts.push(
+      made.map(([what, how]) => `${plainText(what).replaceAll("_", " ")} ${plainText(how)}`).join(", "),
+    );
+  else if (Object.keys(f.provenance).length > 0) parts.push("everything as recorded");
+  if (f.speed !== 1) parts.push(`arrivals × ${formatNumber(f.speed)}`);
+  if (f.think_scale !== 1) parts.push(`think times × ${formatNumber(f.think_scale)}`);
+  if (f.gaps_capped > 0) parts.push(`${formatCount(f.gaps_capped)} waits shortened`);
+  return {
+    label: "Fidelity",
+    text: parts.length === 0 ? "the trace tells no lengths to compare with" : parts.join("; "),
+    tone: warn ? "warn" : "good",
+  };
+}
