@@ -40,6 +40,7 @@ export class ResponseObserver implements EventSink {
   readonly #skimmer: EventSkimmer | null;
   #toolCalls: ToolCallJoiner | null = null;
   #texts: string[] | null = null;
+  #reasoning: string[] | null = null;
   #contentType = "";
   #kind: BodyKind = "unknown";
   #splitter: EventSplitter | null = null;
@@ -56,7 +57,10 @@ export class ResponseObserver implements EventSink {
     this.#options = options;
     this.#reader = options.protocol.reader();
     this.#observation = observation;
-    if (options.keepText) this.#texts = [];
+    if (options.keepText) {
+      this.#texts = [];
+      this.#reasoning = [];
+    }
     const skims = options.protocol.independentEvents === true && options.parseAll !== true;
     this.#skimmer = skims ? new EventSkimmer(() => options.protocol.reader()) : null;
   }
@@ -122,6 +126,8 @@ export class ResponseObserver implements EventSink {
     seen.chunk_tokens = this.#tokens.counts;
     seen.tool_calls = this.#toolCalls?.calls.map(redactCall) ?? null;
     seen.text = this.#texts === null ? null : secrets.redact(this.#texts.join(""));
+    if (this.#reasoning !== null && this.#reasoning.length > 0)
+      seen.reasoning = secrets.redact(this.#reasoning.join(""));
     if (seen.prompt_tokens !== null) seen.prompt_tokens_source = "server";
     if (seen.output_tokens === null) seen.output_tokens = this.#tokens.ownTotal;
     if (seen.output_tokens !== null) seen.output_tokens_source = "server";
@@ -170,7 +176,8 @@ export class ResponseObserver implements EventSink {
     if (skimmer.start === skimmer.end) return;
     const isText = skimmer.kind === "text";
     this.#payload(isText, null, null);
-    if (isText && this.#texts !== null) this.#texts.push(skimmer.text(bytes));
+    const kept = isText ? this.#texts : this.#reasoning;
+    if (kept !== null) kept.push(skimmer.text(bytes));
   }
 
   #sniff(bytes: Buffer, start: number, end: number): void {
@@ -214,6 +221,7 @@ export class ResponseObserver implements EventSink {
       this.#payload(hasOutput || delta.other_choice, delta.chunk_tokens, delta.output_tokens);
     } else this.#tokens.silent(delta.chunk_tokens);
     if (delta.text !== null) this.#texts?.push(delta.text);
+    if (isText(delta.reasoning)) this.#reasoning?.push(delta.reasoning);
     if (delta.tool_calls !== null && delta.tool_calls.length > 0) {
       (this.#toolCalls ??= new ToolCallJoiner()).add(delta.tool_calls);
     }

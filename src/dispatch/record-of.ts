@@ -92,6 +92,7 @@ export function recordOf(
   };
   if (keep.keepChunks) record.chunk_ms = seen.chunk_ms.map((at) => at - t0);
   if (keep.keepText && seen.text !== null) record.text = seen.text;
+  if (keep.keepText && seen.reasoning !== undefined) record.reasoning = seen.reasoning;
   if (seen.notes.length > 0) record.notes = seen.notes;
   return record;
 }

@@ -57,6 +57,8 @@ export interface Observation {
   engine: EngineTimes | null;
   /** Everything but reasoning, joined; `null` unless asked for. */
   text: string | null;
+  /** The reasoning, joined; kept where the text is, absent where there was none. */
+  reasoning?: string;
   /** `null` = ok. */
   failure: Failure | null;
   http_status: number | null;
