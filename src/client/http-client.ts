@@ -192,7 +192,10 @@ export function readCa(path: string): Buffer {
 }
 
 /** Credentials in the URL are for this very server, so they win over a key that merely lies in the environment. */
-function authorization(options: HttpClientOptions, endpoint: Endpoint): Record<string, string> {
+export function authorization(
+  options: Pick<HttpClientOptions, "protocol" | "apiKey">,
+  endpoint: Pick<Endpoint, "authorization">,
+): Record<string, string> {
   if (endpoint.authorization !== null) return { Authorization: endpoint.authorization };
   const key = options.apiKey ?? null;
   if (key === null || key === "") return {};

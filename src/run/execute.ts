@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import { cpus, hostname } from "node:os";
 import { join } from "node:path";
 import { UserError } from "../core/failure.ts";
-import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { JsonObject } from "../core/json.ts";
 import type { Ms } from "../core/units.ts";
 import { VERSION } from "../core/version.ts";
 import type { DispatchCounts, StopRule } from "../dispatch/dispatch-env.ts";
@@ -62,8 +62,8 @@ export interface RunRequest {
   onInterrupt(handler: (count: number) => void): () => void;
   /** Measured prompts that equal one of the warm-ups; `null` where there was none. Asked when the run is over. */
   warmupDuplicates?(): number | null;
-  /** Server metrics to keep with the run's end. */
-  engineFacts?(): Promise<JsonValue>;
+  /** What else is to be kept beside the engine's own metrics. Asked when the run is over. */
+  engineFacts?(): Promise<JsonObject | null>;
 }
 
 export type PlanOwn =
@@ -97,6 +97,8 @@ export interface FinishedRun {
 /** Executes the plan against the target. Rejects on bugs only; failures of requests are in the log. */
 export async function executeRun(request: RunRequest): Promise<FinishedRun> {
   const { plan, target } = request;
+  const watch = target.watch ?? null;
+  const server = (await watch?.open(plan.span_ms, (text) => request.onWarning(text))) ?? target.server;
   const startedWall = target.clock.wall();
   const folder = createRunFolder({
     out: request.out,
@@ -109,7 +111,7 @@ export async function executeRun(request: RunRequest): Promise<FinishedRun> {
     plan.jobs.map((job) => plannedJobRecord(job, plan)),
   );
   if (request.calibration !== null) writeCalibration(folder, request.calibration);
-  let manifest = manifestOf(request, startedWall);
+  let manifest = manifestOf(request, startedWall, server);
   writeManifest(folder, manifest);
   const log = openRunLog(folder, {
     onError: (error) => request.onWarning(`the run log cannot be written: ${error.message}`),
@@ -135,6 +137,7 @@ export async function executeRun(request: RunRequest): Promise<FinishedRun> {
     onStart: ({ t0, t0_wall_ms }) => {
       manifest = { ...manifest, t0_wall_ms };
       writeManifest(folder, manifest);
+      watch?.start({ folder, t0, span_ms: plan.span_ms });
       request.onStart?.({ folder, counts: load.counts, t0, virtual: target.virtual });
     },
   });
@@ -142,7 +145,7 @@ export async function executeRun(request: RunRequest): Promise<FinishedRun> {
   try {
     const result = await target.drive(load.done);
     const saved = await log.close();
-    const engine = (await request.engineFacts?.()) ?? null;
+    const engine = joined((await watch?.finish()) ?? null, (await request.engineFacts?.()) ?? null);
     const interrupted = result.interrupted && earlyStop === null;
     const duplicates = result.warmupDuplicates;
     if (duplicates !== null)
@@ -172,6 +175,7 @@ export async function executeRun(request: RunRequest): Promise<FinishedRun> {
     return { folder, interrupted, earlyStop, lost };
   } finally {
     unregister();
+    await watch?.finish();
     log.flushSync();
   }
 }
@@ -206,7 +210,11 @@ function plannedJobRecord(job: PlannedJob, plan: Plan): PlannedJobRecord {
   };
 }
 
-function manifestOf(request: RunRequest, startedWall: Ms): Manifest {
+function joined(metrics: JsonObject | null, facts: JsonObject | null): JsonObject | null {
+  return metrics === null && facts === null ? null : { ...metrics, ...facts };
+}
+
+function manifestOf(request: RunRequest, startedWall: Ms, server: JsonObject | null): Manifest {
   const { plan, target } = request;
   return {
     reprise_run: 1,
@@ -229,7 +237,7 @@ function manifestOf(request: RunRequest, startedWall: Ms): Manifest {
       model: target.model,
       backend: target.backend,
       simulated: target.simulated,
-      server: target.server,
+      server,
     },
     plan: {
       ...request.facts,

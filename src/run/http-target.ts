@@ -2,19 +2,21 @@
 import { createConnection } from "node:net";
 import { readApiKey } from "../client/api-key.ts";
 import { parseBaseUrl, serverUrl } from "../client/endpoint.ts";
-import { readCa } from "../client/http-client.ts";
+import { authorization, readCa } from "../client/http-client.ts";
 import { httpGet, httpPost, HttpRequestError, type HttpRequestOptions } from "../client/http-request.ts";
 import { findProtocol } from "../client/protocols/index.ts";
 import type { Clock } from "../core/clock.ts";
 import { sleep } from "../core/clock.ts";
 import { EXIT, UserError } from "../core/failure.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
+import { createHttpCall } from "../server/http-call.ts";
 import { plainText } from "../core/terminal-text.ts";
 import type { Ms } from "../core/units.ts";
 import type { PostJson } from "../prompt/server-tokenizer.ts";
 import { type ClientSpec, clientOfSpec } from "./client-spec.ts";
 import type { Given } from "./options/option.ts";
 import type { targetOptions } from "./options/target-options.ts";
+import { createServerWatch, type EngineWatch, type KnownServer } from "./engine-watch.ts";
 import type { Target } from "./target.ts";
 
 /** A target that does not even take a connection within this is not reachable. */
@@ -23,6 +25,8 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const SIDE_TIMEOUT_MS = 10_000;
 /** A profiler may write gigabytes before it answers. */
 const POKE_TIMEOUT_MS = 600_000;
+/** A scrape that takes longer is a row that says so. */
+const WATCH_TIMEOUT_MS = 2_000;
 const RETRY_EVERY_MS = 1000;
 
 export type TargetGiven = Given<typeof targetOptions>;
@@ -36,6 +40,8 @@ export interface HttpTargetOptions {
   readonly defaultHost: string;
   /** A server that does not listen yet is waited for so long; 0 or absent = an error at once. */
   readonly waitMs?: Ms;
+  /** A server that was started for this run. */
+  readonly known?: KnownServer | null;
   /** Told once when there is something to wait for. */
   onWait?(text: string): void;
 }
@@ -74,14 +80,7 @@ export async function openHttpTarget(options: HttpTargetOptions): Promise<Target
     timeoutMs: SIDE_TIMEOUT_MS,
     insecure: given.insecure ?? false,
     ...(given.ca === undefined ? {} : { ca: readCa(given.ca) }),
-    headers: {
-      ...(client.endpoint.authorization !== null
-        ? { Authorization: client.endpoint.authorization }
-        : apiKey === null
-          ? {}
-          : { Authorization: `Bearer ${apiKey}` }),
-      ...given.header,
-    },
+    headers: { ...authorization({ protocol, apiKey }, client.endpoint), ...given.header },
   };
   const side_url = (path: string): string => serverUrl(baseUrl, path);
   const model = given.served_model_name ?? given.model ?? (await modelOf(side_url("/v1/models"), side));
@@ -100,10 +99,42 @@ export async function openHttpTarget(options: HttpTargetOptions): Promise<Target
       (await httpPost(side_url(path), {}, { ...side, timeoutMs: POKE_TIMEOUT_MS })).status,
     tokenizer: null,
     server: null,
+    watch: watchOf(options, { model, side, url: side_url, origin: client.endpoint.origin }),
     openStreams: () => client.openStreams,
     drive: (done) => done,
     close: () => client.close(),
   };
+}
+
+/** Only where the user wants the server to be asked for more than answers: `--engine-metrics`, a ready check, a sweep's own server. */
+function watchOf(
+  { given, clock, known = null }: HttpTargetOptions,
+  server: {
+    readonly model: string;
+    readonly side: HttpRequestOptions;
+    readonly url: (path: string) => string;
+    readonly origin: URL;
+  },
+): EngineWatch | null {
+  const wanted = given.engine_metrics;
+  if ((wanted ?? "off") === "off" && known === null && (given.ready_check_timeout_sec ?? 0) === 0)
+    return null;
+  const own = { ...server.side, timeoutMs: WATCH_TIMEOUT_MS };
+  const { headers: _ours, ...foreign } = own;
+  return createServerWatch({
+    wanted,
+    known,
+    model: server.model,
+    url: server.url,
+    clock,
+    // The key is for this server alone, wherever the metrics are.
+    call: (method, url, body) =>
+      createHttpCall(clock, own.timeoutMs, sameOrigin(url, server.origin) ? own : foreign)(method, url, body),
+  });
+}
+
+function sameOrigin(url: string, origin: URL): boolean {
+  return parseBaseUrl(url).origin.origin === origin.origin;
 }
 
 /** The protocol's name as users know it: named, told by the endpoint, or the default. */

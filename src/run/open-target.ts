@@ -26,6 +26,7 @@ export function openTarget(options: OpenTargetOptions): Promise<Target> {
         seed,
         clock: env.clock,
         virtualTime: given.virtual_time ?? false,
+        watch: given.engine_metrics !== "off",
       }),
     );
   }
@@ -36,6 +37,7 @@ export function openTarget(options: OpenTargetOptions): Promise<Target> {
     defaultBackend: options.defaultBackend,
     defaultHost: options.defaultHost,
     waitMs: options.waitMs,
+    known: env.server ?? null,
     onWait: (text) => env.warn(text),
   });
 }
@@ -60,6 +62,10 @@ export function checkTarget(given: TargetGiven): void {
     throw new UserError("--sim sets up the simulated engine, which needs --backend sim");
   if (!sim && given.virtual_time === true)
     throw new UserError("--virtual-time needs --backend sim: a real server runs on real time");
+  if (sim && given.engine_metrics !== undefined && !["auto", "off"].includes(given.engine_metrics))
+    throw new UserError("--engine-metrics: the simulated engine in this process has no address", {
+      hint: "auto or off",
+    });
   if (given.retries !== undefined && given.retries > 0 && sim)
     throw new UserError("--retries: the simulated engine in this process is never retried");
 }

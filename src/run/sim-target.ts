@@ -17,6 +17,7 @@ import {
   type SimConfigInput,
   type SimEngine,
 } from "../sim/index.ts";
+import { createSimWatch } from "./sim-watch.ts";
 import type { Target } from "./target.ts";
 
 /** The simulator's own tokenizer, as prompt/ wants it. */
@@ -36,6 +37,8 @@ export interface SimTargetOptions {
   readonly seed: number;
   readonly clock: Clock;
   readonly virtualTime: boolean;
+  /** Sample the engine while a run lasts. */
+  readonly watch?: boolean;
 }
 
 /** Opens the engine. Settings it does not know are `UserError`s. */
@@ -73,6 +76,7 @@ export function openSimTarget(options: SimTargetOptions): Target & { readonly en
     post: null,
     tokenizer: SIM_TOKENIZER,
     server: { model, gpus: engine.sim.config.tensor_parallel_size } satisfies JsonObject,
+    watch: options.watch === true ? createSimWatch(engine, clock, options.virtualTime) : null,
     openStreams: () => open,
     drive: (done) => (clock instanceof VirtualClock ? clock.runUntil(done) : done),
     close: async () => {

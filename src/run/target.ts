@@ -6,6 +6,7 @@ import type { PromptKind } from "../prompt/adapt-prompt.ts";
 import type { PostJson } from "../prompt/server-tokenizer.ts";
 import type { Tokenizer } from "../prompt/tokenizer.ts";
 import type { ClientSpec } from "./client-spec.ts";
+import type { EngineWatch } from "./engine-watch.ts";
 
 export interface Target {
   readonly client: Client;
@@ -32,6 +33,8 @@ export interface Target {
   readonly tokenizer: Tokenizer | null;
   /** What the server said of itself. */
   readonly server: JsonObject | null;
+  /** Samples the engine's own metrics while a run lasts; `null` or absent = nobody asked for that. */
+  readonly watch?: EngineWatch | null;
   /** Responses being read. */
   openStreams(): number;
   /** Drives virtual time until `done` settles; on real time it just waits. */

@@ -18,7 +18,7 @@ const MODEL_KEYS = ["id", "owned_by", "root", "parent", "max_model_len", "meta"]
 export interface ServerFactsOptions {
   readonly call: HttpCall;
   /** A path of the server as a whole URL. */
-  url(path: string): string;
+  readonly url: (path: string) => string;
   readonly model: string;
 }
 
@@ -55,7 +55,8 @@ export async function readServerFacts(options: ServerFactsOptions): Promise<Json
 function entryOf(body: JsonValue | undefined, model: string): JsonObject | null {
   const data = fieldOf(body, "data");
   if (!Array.isArray(data)) return null;
-  const entry = data.find((item) => fieldOf(item, "id") === model) ?? (data.length === 1 ? data[0] : undefined);
+  const entry =
+    data.find((item) => fieldOf(item, "id") === model) ?? (data.length === 1 ? data[0] : undefined);
   const kept = MODEL_KEYS.flatMap((key): [string, JsonValue][] => {
     const value = fieldOf(entry, key);
     return value === undefined || value === null ? [] : [[key, value]];

@@ -50,6 +50,8 @@ export interface SimEngine {
   readonly digester: PromptDigester;
   /** Queues a request. It is scheduled in the next step, at this very instant if the engine is idle. */
   submit(request: SimRequest, onToken: TokenListener): SimHandle;
+  /** Told of every request that is submitted, after it was queued. For whoever samples the engine while it works. */
+  onSubmit: (() => void) | null;
   stats(): SimStats;
   /** Forgets all cached blocks; `false` while requests hold blocks. */
   resetPrefixCache(): boolean;
@@ -65,6 +67,7 @@ class Engine implements SimEngine {
   readonly seed: number | string;
   readonly counters = new EngineCounters();
   readonly digester: PromptDigester;
+  onSubmit: (() => void) | null = null;
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   readonly #stepTime: ReturnType<typeof stepTimer>;
@@ -92,6 +95,7 @@ class Engine implements SimEngine {
     const sequence = new Sequence(request.id, request.prompt, answer, onToken, now);
     this.#scheduler.waiting.push(sequence);
     if (!this.#busy) this.#planAt(now);
+    this.onSubmit?.();
     return {
       abort: () => {
         if (sequence.state === "done") return;

@@ -45,7 +45,7 @@ export async function sweepConfigFile(
     {
       clock: env.clock,
       call,
-      runOnce: replayCell(env, call, flags),
+      runOnce: replayCell(env, flags),
       warn: (text) => env.warn(text),
       onInterrupt: (handler) => env.onInterrupt(handler),
       ...(onProgress === undefined ? {} : { onProgress }),

@@ -186,7 +186,7 @@ describe("reprise compare", () => {
   });
 });
 
-describe("reprise replay --metrics-url", () => {
+describe("reprise replay --engine-metrics", () => {
   it("samples the server's metrics while the run lasts; asks nothing without the flag; refuses what has none", async () => {
     const folder = scratch();
     const port = await freePort("127.0.0.1");
@@ -219,13 +219,13 @@ describe("reprise replay --metrics-url", () => {
           ],
           { cwd: folder },
         );
-      const run = await replay("with", "--metrics-url", "auto");
+      const run = await replay("with", "--engine-metrics", "auto");
       expect(run.code, run.stderr).toBe(0);
       const summary = JSON.parse(readFileSync(join(folder, "with", "summary.json"), "utf8"));
       expect(summary.engine).toMatchObject({ engine: "vllm", requests: 6 });
       await replay("without");
       expect(existsSync(join(folder, "without", "engine.jsonl"))).toBe(false);
-      const wrong = await replay("wrong", "--metrics-url", `${url}/v1/models`);
+      const wrong = await replay("wrong", "--engine-metrics", `${url}/v1/models`);
       expect([wrong.code, wrong.stderr]).toEqual([
         3,
         expect.stringContaining("does not answer with metrics"),

@@ -33,7 +33,7 @@ grid:
     );
     const { sections, cells, options } = await prepareSweep(join(folder, "reprise.yaml"), {}, {});
     const environment = quietEnvironment(warnings);
-    const run = replayCell(environment, noHttp);
+    const run = replayCell(environment);
     /** An engine that does not start, and one that refuses every prompt as too long. */
     const faulty = (task: CellTask): CellTask => {
       const faults = [

@@ -12,7 +12,6 @@ import { writeCompatOutput } from "../compat-output.ts";
 import { withConfigFile } from "../config-file.ts";
 import { finishRun } from "../finish-run.ts";
 import { runEnvironment } from "../run-environment.ts";
-import { withServerMetrics } from "../server-metrics.ts";
 import { verb, type Io } from "../verb.ts";
 
 export const bench = verb({
@@ -35,9 +34,7 @@ export const bench = verb({
     parseSummaryOptions(summaryFlags(given as JsonObject));
     const session = runEnvironment(io, { quiet: given.quiet === true });
     const watched = given.debug === true ? withRecords(session.environment, io) : session.environment;
-    const metrics = await withServerMetrics({ host: "127.0.0.1", ...given }, watched, io);
-    const finished = await runBench(given, metrics.environment).finally(() => session.end());
-    await metrics.finish(finished.folder);
+    const finished = await runBench(given, watched).finally(() => session.end());
     const format = resultFormatOf(given, backendOf(given, "openai-chat"));
     return finishRun(finished, given, io, (analysis) =>
       writeCompatOutput(

@@ -8,7 +8,6 @@ import type { JsonObject } from "../../core/json.ts";
 import { writeCompatOutput } from "../compat-output.ts";
 import { finishRun } from "../finish-run.ts";
 import { runEnvironment } from "../run-environment.ts";
-import { withServerMetrics } from "../server-metrics.ts";
 import { verb } from "../verb.ts";
 import { withConfigFile } from "../config-file.ts";
 
@@ -31,11 +30,9 @@ export const replay = verb({
     // Objectives that cannot be understood are refused before anything is sent.
     parseSummaryOptions(summaryFlags(given as JsonObject));
     const session = runEnvironment(io, { quiet: given.quiet === true });
-    const metrics = await withServerMetrics(given, session.environment, io);
-    const finished = await runReplay({ given, tracePath, command: "replay" }, metrics.environment).finally(
+    const finished = await runReplay({ given, tracePath, command: "replay" }, session.environment).finally(
       () => session.end(),
     );
-    await metrics.finish(finished.folder);
     return finishRun(finished, given, io, (analysis) =>
       writeCompatOutput(
         analysis,

@@ -53,7 +53,7 @@ export const sweep = verb({
       const finished = await sweepConfigFile(
         { path, flags, out: folder },
         session.environment,
-        createHttpCall(io.clock, SIDE_TIMEOUT_MS, headers),
+        createHttpCall(io.clock, SIDE_TIMEOUT_MS, { headers }),
         quiet === true ? undefined : (progress) => showProgress(progress, io),
       );
       if (finished.resumed > 0) io.err(`${finished.resumed} runs were there already\n`);

@@ -57,11 +57,11 @@ export const targetOptions = {
       defaultText: "0",
     },
   ),
-  metrics_url: option(
-    text("<url|auto>"),
+  engine_metrics: option(
+    text("<auto|off|url>"),
     G,
-    "server metrics (Prometheus text) to sample while the run lasts; auto = the server's own /metrics",
-    { defaultText: "none are sampled; a sweep samples those of the servers it starts" },
+    "sample the server's own metrics (Prometheus text) while the run lasts; auto = its /metrics",
+    { defaultText: "off; on for --backend sim, and for servers that a sweep starts" },
   ),
   sim: option(
     keyValues(),
