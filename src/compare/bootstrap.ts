@@ -15,7 +15,7 @@ export interface Interval {
 /** Draws: how often each of `jobs` jobs is in each of the resamples. */
 export interface Resamples {
   readonly jobs: number;
-  readonly weights: readonly Int32Array[];
+  readonly weights: readonly Uint8Array[];
 }
 
 /** More resamples make no difference to a 95 % interval that anyone would act on. */
@@ -26,9 +26,10 @@ const FEWEST = 200;
 
 export function drawResamples(rng: Rng, jobs: number, values: number): Resamples {
   const count = Math.max(FEWEST, Math.min(RESAMPLES, Math.floor(WORK / Math.max(1, values))));
-  const weights: Int32Array[] = [];
+  // No job is drawn 256 times: with n draws of n jobs each has a Poisson(1) count.
+  const weights: Uint8Array[] = [];
   for (let i = 0; i < count; i++) {
-    const weight = new Int32Array(jobs);
+    const weight = new Uint8Array(jobs);
     for (let draw = 0; draw < jobs; draw++) {
       const job = Math.floor(rng.uniform() * jobs);
       weight[job] = (weight[job] as number) + 1;
@@ -57,7 +58,7 @@ export function estimateRatio(
   resamples: Resamples,
   confidence = 0.95,
 ): RatioEstimate {
-  const each = new Int32Array(resamples.jobs).fill(1);
+  const each = new Uint8Array(resamples.jobs).fill(1);
   const valueA = weightedStatistic(statistic, a, each);
   const valueB = weightedStatistic(statistic, b, each);
   const ratio = valueA !== null && valueB !== null && valueA > 0 && valueB > 0 ? valueB / valueA : null;

@@ -4,7 +4,7 @@ import { createRng } from "../core/random.ts";
 import { drawResamples, estimateRatio, type RatioEstimate, type Resamples } from "./bootstrap.ts";
 import { findConcerns, optionChanges, serverChanges, type Change, type Concern } from "./comparability.ts";
 import type { JobStatus, RunIdentity, RunSamples } from "./run-samples.ts";
-import { makeStatistic, type SortedValues, type Statistic } from "./statistic.ts";
+import { makeStatistic, sortedValues, type SortedValues, type Statistic } from "./statistic.ts";
 
 export interface StatisticRow extends RatioEstimate {
   readonly statistic: Statistic;
@@ -144,6 +144,7 @@ export class Pairing {
   readonly b: RunSamples;
   readonly #seed: number;
   #resamples: Resamples | null = null;
+  readonly #sorted = new Map<string, SortedValues>();
 
   constructor(a: RunSamples, b: RunSamples, seed: number) {
     const ok = (run: RunSamples): Set<string> =>
@@ -189,23 +190,30 @@ export class Pairing {
     ).ratio;
   }
 
-  /** Values of a metric in the paired jobs, ascending. */
+  /** Values of a metric in the paired jobs, ascending. Kept: several statistics stand on one metric. */
   values(side: "a" | "b", metric: string): SortedValues {
-    const run = this[side];
+    const key = `${side}/${metric}`;
+    const known = this.#sorted.get(key);
+    if (known !== undefined) return known;
+    const sorted = this.#sort(this[side], metric);
+    this.#sorted.set(key, sorted);
+    return sorted;
+  }
+
+  #sort(run: RunSamples, metric: string): SortedValues {
     const column = run.metrics[metric];
-    if (column === undefined) return { value: new Float64Array(0), job: new Int32Array(0) };
+    if (column === undefined) return sortedValues(new Float64Array(0), new Int32Array(0), this.jobs.length);
     const position = new Map(this.jobs.map((id, index) => [id, index]));
-    const place = run.job_ids.map((id) => position.get(id) ?? -1);
-    const kept: [number, number][] = [];
-    for (let at = 0; at < column.value.length; at++) {
-      const job = place[column.job[at] as number] ?? -1;
-      if (job >= 0) kept.push([column.value[at] as number, job]);
-    }
-    kept.sort((x, y) => x[0] - y[0]);
-    return {
-      value: Float64Array.from(kept, ([value]) => value),
-      job: Int32Array.from(kept, ([, job]) => job),
-    };
+    const place = Int32Array.from(run.job_ids, (id) => position.get(id) ?? -1);
+    const rows = Uint32Array.from(column.value.keys()).filter(
+      (row) => (place[column.job[row] as number] ?? -1) >= 0,
+    );
+    rows.sort((x, y) => (column.value[x] as number) - (column.value[y] as number));
+    return sortedValues(
+      Float64Array.from(rows, (row) => column.value[row] as number),
+      Int32Array.from(rows, (row) => place[column.job[row] as number] as number),
+      this.jobs.length,
+    );
   }
 }
 

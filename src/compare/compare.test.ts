@@ -6,7 +6,7 @@ import { createRng, type Rng } from "../core/random.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { judgeGates, parseGate } from "./gate.ts";
 import type { JobSample, RunIdentity, RunSamples } from "./run-samples.ts";
-import { makeStatistic, parseStatistic, weightedStatistic } from "./statistic.ts";
+import { makeStatistic, parseStatistic, sortedValues, weightedStatistic } from "./statistic.ts";
 
 const METRICS = ["job_e2e", "ttft", "output_tps", "queueing"];
 
@@ -74,10 +74,11 @@ describe("weighted statistics", () => {
         fc.constantFrom(null, 0, 7, 50, 95, 99, 99.9, 100),
         (pairs, weights, p) => {
           const sorted = pairs.toSorted((x, y) => x[0] - y[0]);
-          const values = {
-            value: Float64Array.from(sorted, ([value]) => value),
-            job: Int32Array.from(sorted, ([, job]) => job),
-          };
+          const values = sortedValues(
+            Float64Array.from(sorted, ([value]) => value),
+            Int32Array.from(sorted, ([, job]) => job),
+            weights.length,
+          );
           const listed = sorted.flatMap(([value, job]) =>
             Array.from({ length: weights[job] ?? 0 }, () => value),
           );

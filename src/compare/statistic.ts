@@ -54,39 +54,82 @@ export function makeStatistic(metric: string, p: number | null): Statistic {
 export interface SortedValues {
   readonly value: Float64Array;
   readonly job: Int32Array;
+  /** By job: how many values, and their sum. */
+  readonly count: Int32Array;
+  readonly sum: Float64Array;
+}
+
+/** `value` must be ascending. */
+export function sortedValues(value: Float64Array, job: Int32Array, jobs: number): SortedValues {
+  const count = new Int32Array(jobs);
+  const sum = new Float64Array(jobs);
+  for (let at = 0; at < value.length; at++) {
+    const of = job[at] as number;
+    count[of] = (count[of] as number) + 1;
+    sum[of] = (sum[of] as number) + (value[at] as number);
+  }
+  return { value, job, count, sum };
 }
 
 /**
  * The statistic over values counted `weight[job]` times each, as if they were listed so often; percentiles interpolate
- * linearly (Hyndman & Fan type 7). `null` without values.
+ * linearly (Hyndman & Fan type 7). `null` without values. Walks in from the nearer end, so that a p99 looks at few.
  */
 export function weightedStatistic(
   statistic: Statistic,
   values: SortedValues,
-  weight: Int32Array,
+  weight: ArrayLike<number>,
 ): number | null {
-  const { value, job } = values;
-  let count = 0;
+  let n = 0;
   let sum = 0;
-  for (let at = 0; at < value.length; at++) {
-    const times = weight[job[at] as number] as number;
-    count += times;
-    sum += times * (value[at] as number);
+  for (let job = 0; job < values.count.length; job++) {
+    n += (weight[job] as number) * (values.count[job] as number);
+    sum += (weight[job] as number) * (values.sum[job] as number);
   }
-  if (count === 0) return null;
-  if (statistic.p === null) return sum / count;
-  const position = ((count - 1) * statistic.p) / 100;
+  if (n === 0) return null;
+  if (statistic.p === null) return sum / n;
+  const position = ((n - 1) * statistic.p) / 100;
   const below = Math.floor(position);
   const share = position - below;
+  const above = Math.min(below + 1, n - 1);
+  const [low, high] =
+    below < n / 2
+      ? orderFromStart(values, weight, below, above)
+      : orderFromEnd(values, weight, below, above, n);
+  return low + (high - low) * share;
+}
+
+/** The values at two places (0-based, one after the other) of the list in which each stands `weight` times. */
+function orderFromStart(
+  { value, job }: SortedValues,
+  weight: ArrayLike<number>,
+  first: number,
+  second: number,
+): [number, number] {
   let seen = 0;
-  let low: number | null = null;
+  let low = NaN;
   for (let at = 0; at < value.length; at++) {
     seen += weight[job[at] as number] as number;
-    if (low === null && seen > below) {
-      low = value[at] as number;
-      if (share === 0) return low;
-    }
-    if (low !== null && seen > below + 1) return low + ((value[at] as number) - low) * share;
+    if (Number.isNaN(low) && seen > first) low = value[at] as number;
+    if (seen > second) return [low, value[at] as number];
   }
-  return low;
+  throw new Error("the list is shorter than its count");
+}
+
+function orderFromEnd(
+  { value, job }: SortedValues,
+  weight: ArrayLike<number>,
+  first: number,
+  second: number,
+  n: number,
+): [number, number] {
+  // Places below the values seen so far: a value covers [left, left + weight).
+  let left = n;
+  let high = NaN;
+  for (let at = value.length - 1; at >= 0; at--) {
+    left -= weight[job[at] as number] as number;
+    if (Number.isNaN(high) && left <= second) high = value[at] as number;
+    if (left <= first) return [value[at] as number, high];
+  }
+  throw new Error("the list is shorter than its count");
 }
