@@ -2,7 +2,7 @@
 import type { Clock, Timer } from "../core/clock.ts";
 import { type Failure, type FailureCode, httpFailureCode } from "../core/failure.ts";
 import type { Ms } from "../core/units.ts";
-import type { Observation } from "../record/observation.ts";
+import { emptyObservation, type Observation } from "../record/observation.ts";
 import type { InFlight, StreamListener } from "./client.ts";
 import { canDecode, ContentDecoder, contentCodings, type DecodedSink } from "./http/content-decoder.ts";
 import type { ResponseHeaders } from "./http/response-headers.ts";
@@ -20,6 +20,8 @@ export interface ExchangeContext {
   readonly protocol: Protocol;
   readonly timeoutMs: Ms;
   readonly retries: number;
+  /** Its first byte is on the way. Told once. */
+  started(): void;
   /** The exchange is over: its time limit and its place among those in flight are given up. */
   settled(exchange: HttpExchange): void;
 }
@@ -97,6 +99,7 @@ export class HttpExchange implements ExchangeHandler, DecodedSink, InFlight, Exp
   sent(at: Ms, connectMs: Ms): void {
     if (this.#sentMs !== null) return;
     this.#sentMs = at;
+    this.#context.started();
     // After attempts that never got a connection, all of the time since the start went into connecting.
     this.#connectMs = this.#attempts === 1 ? connectMs : at - this.#startedMs;
   }
@@ -250,34 +253,4 @@ export class HttpExchange implements ExchangeHandler, DecodedSink, InFlight, Exp
 /** `Retry-After` in seconds; a date is not looked at. */
 function retryAfter(value: string | undefined): Ms | null {
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : null;
-}
-
-function emptyObservation(): Observation {
-  return {
-    sent_ms: null,
-    connect_ms: 0,
-    headers_ms: null,
-    first_byte_ms: null,
-    first_token_ms: null,
-    first_output_ms: null,
-    last_token_ms: null,
-    end_ms: 0,
-    chunk_ms: [],
-    chunk_tokens: null,
-    chunks: 0,
-    prompt_tokens: null,
-    output_tokens: null,
-    cached_tokens: null,
-    reasoning_tokens: null,
-    prompt_tokens_source: "none",
-    output_tokens_source: "none",
-    finish_reason: null,
-    tool_calls: null,
-    engine: null,
-    text: null,
-    failure: null,
-    http_status: null,
-    attempts: 1,
-    notes: [],
-  };
 }

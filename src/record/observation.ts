@@ -66,3 +66,34 @@ export interface Observation {
   /** Oddities worth telling: `content-encoding gzip despite identity`, `unknown event "foo"`, ... */
   notes: readonly string[];
 }
+
+/** Nothing observed yet. `sent`: for a client without a connection, whose send is the call itself. */
+export function emptyObservation(sent: Ms | null = null): Observation {
+  return {
+    sent_ms: sent,
+    connect_ms: 0,
+    headers_ms: null,
+    first_byte_ms: null,
+    first_token_ms: null,
+    first_output_ms: null,
+    last_token_ms: null,
+    end_ms: sent ?? 0,
+    chunk_ms: [],
+    chunk_tokens: null,
+    chunks: 0,
+    prompt_tokens: null,
+    output_tokens: null,
+    cached_tokens: null,
+    reasoning_tokens: null,
+    prompt_tokens_source: "none",
+    output_tokens_source: "none",
+    finish_reason: null,
+    tool_calls: null,
+    engine: null,
+    text: null,
+    failure: null,
+    http_status: null,
+    attempts: 1,
+    notes: [],
+  };
+}

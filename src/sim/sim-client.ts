@@ -6,7 +6,7 @@ import type { Client, InFlight, ModelRequest, PreparedRequest, StreamListener } 
 import type { Clock } from "../core/clock.ts";
 import { httpFailureCode, type Failure } from "../core/failure.ts";
 import type { Ms } from "../core/units.ts";
-import type { Observation } from "../record/observation.ts";
+import { emptyObservation, type Observation } from "../record/observation.ts";
 import { isRefusal, parseApiRequest, type ApiRequest, type Refusal } from "./api-request.ts";
 import type { SequenceEnd, SimEngine, SimHandle } from "./engine.ts";
 import { FaultInjection } from "./fault-injection.ts";
@@ -45,37 +45,6 @@ function bodyOf(request: ModelRequest): Record<string, unknown> {
   return { ...body, ...request.params };
 }
 
-/** A fresh observation of a request sent at `sent`. */
-function observe(sent: Ms): Observation {
-  return {
-    sent_ms: sent,
-    connect_ms: 0,
-    headers_ms: null,
-    first_byte_ms: null,
-    first_token_ms: null,
-    first_output_ms: null,
-    last_token_ms: null,
-    end_ms: sent,
-    chunk_ms: [],
-    chunk_tokens: null,
-    chunks: 0,
-    prompt_tokens: null,
-    output_tokens: null,
-    cached_tokens: null,
-    reasoning_tokens: null,
-    prompt_tokens_source: "none",
-    output_tokens_source: "none",
-    finish_reason: null,
-    tool_calls: null,
-    engine: null,
-    text: null,
-    failure: null,
-    http_status: null,
-    attempts: 1,
-    notes: [],
-  };
-}
-
 /** One request under way. */
 class Exchange implements InFlight {
   readonly #clock: Clock;
@@ -103,7 +72,7 @@ class Exchange implements InFlight {
     this.#asked = asked;
     this.#done = done;
     this.#listener = listener;
-    this.#seen = observe(clock.now());
+    this.#seen = emptyObservation(clock.now());
     this.#seen.prompt_tokens = asked.request.prompt.tokens;
     this.#seen.prompt_tokens_source = "server";
   }
@@ -268,7 +237,7 @@ class SimClient implements Client {
 
   #fail(failure: Failure, done: (observation: Observation) => void): InFlight {
     const now = this.#clock.now();
-    const seen = observe(now);
+    const seen = emptyObservation(now);
     seen.http_status = failure.http_status;
     seen.failure = failure;
     if (failure.code === "connect") seen.sent_ms = null;

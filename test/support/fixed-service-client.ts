@@ -3,7 +3,7 @@ import type { Client, InFlight, ModelRequest, PreparedRequest } from "../../src/
 import type { Clock, Timer } from "../../src/core/clock.ts";
 import type { Failure } from "../../src/core/failure.ts";
 import type { Ms } from "../../src/core/units.ts";
-import type { Observation } from "../../src/record/observation.ts";
+import { emptyObservation, type Observation } from "../../src/record/observation.ts";
 
 export interface FixedAnswer {
   readonly service_ms: Ms;
@@ -60,30 +60,11 @@ export class FixedServiceClient implements Client {
 
 function observation(sent: Ms, end: Ms, failure: Failure | null, text: string | null): Observation {
   return {
-    sent_ms: sent,
-    connect_ms: 0,
-    headers_ms: null,
-    first_byte_ms: null,
-    first_token_ms: null,
-    first_output_ms: null,
-    last_token_ms: null,
+    ...emptyObservation(sent),
     end_ms: end,
-    chunk_ms: [],
-    chunk_tokens: null,
-    chunks: 0,
-    prompt_tokens: null,
-    output_tokens: null,
-    cached_tokens: null,
-    reasoning_tokens: null,
-    prompt_tokens_source: "none",
-    output_tokens_source: "none",
     finish_reason: failure === null ? "stop" : null,
-    tool_calls: null,
-    engine: null,
     text,
     failure,
     http_status: failure?.http_status ?? 200,
-    attempts: 1,
-    notes: [],
   };
 }
