@@ -61,6 +61,8 @@ export async function loadBenchDataset(
   const name = choice.name ?? (await nameOfFile(choice.path as string));
   const rng = createRng(seed).fork("dataset");
   if (datasetNamed(name) === undefined) return loadTrace(choice.path as string, name, given, rng);
+  if (given.self_timed === true && name !== "timed_trace")
+    throw new UserError(`--self-timed: the dataset ${name} tells no arrival times`);
   const options = datasetOptionsOf(given, choice.path);
   const { turns, notes } = await loadDataset(name, options, tokenizer, rng);
   return {

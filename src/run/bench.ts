@@ -52,23 +52,28 @@ export async function runBench(given: BenchGiven, env: RunEnvironment): Promise<
   const seed = given.seed ?? SEED;
   const waitMs = given.ready_check_timeout_sec ?? (backend === "sim" ? 0 : READY_CHECK_MS);
   const deadline = env.clock.now() + waitMs;
-  const target = await openTarget({
-    given: targetGiven,
-    seed,
-    env,
-    defaultBackend: "openai-chat",
-    defaultHost: "127.0.0.1",
-    waitMs,
+  // Opened only when something has to be counted, or everything that can be wrong with the load has been looked at.
+  let opened: Promise<Target> | null = null;
+  const open = (): Promise<Target> =>
+    (opened ??= openTarget({
+      given: targetGiven,
+      seed,
+      env,
+      defaultBackend: "openai-chat",
+      defaultHost: "127.0.0.1",
+      waitMs,
+    }));
+  const lazy = lazyTokenizer(async () => {
+    const { tokenizer, model, post } = await open();
+    return tokenizer === null
+      ? resolveTokenizer({ tokenizerPath: given.tokenizer ?? null, model, post })
+      : { tokenizer, warning: null };
   });
   try {
-    const lazy = lazyTokenizer(() =>
-      target.tokenizer === null
-        ? resolveTokenizer({ tokenizerPath: given.tokenizer ?? null, model: target.model, post: target.post })
-        : Promise.resolve({ tokenizer: target.tokenizer, warning: null }),
-    );
     const dataset = await loadBenchDataset(given, lazy.tokenizer, seed);
     const plan = planBench(dataset, given, fields, seed);
     env.onLoad?.({ name: dataset.name, path: choice.path, notes: dataset.notes }, plan);
+    const target = await open();
     const counted = await lazy.found();
     const tools = await openPromptTools(
       plan,
@@ -86,7 +91,10 @@ export async function runBench(given: BenchGiven, env: RunEnvironment): Promise<
     const readyMs = waitMs === 0 ? 0 : Math.max(1, deadline - env.clock.now());
     return await benchOn(target, { given, backend, dataset, plan, fields, seed, tools, facts, readyMs }, env);
   } finally {
-    await target.close();
+    await (opened as Promise<Target> | null)?.then(
+      (target) => target.close(),
+      () => undefined,
+    );
   }
 }
 
@@ -195,11 +203,12 @@ async function beforeRun(
 }
 
 /** What was given, and the defaults that a result file tells. */
-function manifestOptions({ given, backend, dataset, plan }: Prepared): JsonObject {
+function manifestOptions({ given, backend, dataset, plan, fields }: Prepared): JsonObject {
   return {
     request_rate: "inf",
     burstiness: 1,
     ...optionsForManifest(given as JsonObject),
+    ...(given.hyperparameter_path === undefined ? {} : { hyperparameters: fields }),
     dataset_name: dataset.name,
     num_prompts: plan.requests.length,
     result_format: resultFormatOf(given, backend),
