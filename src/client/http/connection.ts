@@ -52,11 +52,13 @@ export class Connection implements ResponseSink, Exchange {
   #idle = false;
   /** Since when it waits for work. */
   idleSince: Ms = 0;
+  /** It was opened ahead and has served nothing yet. */
+  unused = false;
   /** How long it had been idle when the exchange under way began; `null` for its first. */
   #idleBefore: Ms | null = null;
 
-  /** Opens a connection and sends `request` as soon as it is ready. */
-  constructor(origin: Origin, owner: ConnectionOwner, request: Buffer, handler: ExchangeHandler) {
+  /** Opens a connection and sends `request` as soon as it is ready; `null`: it is then idle, and the handler told `end`. */
+  constructor(origin: Origin, owner: ConnectionOwner, request: Buffer | null, handler: ExchangeHandler) {
     this.#owner = owner;
     this.#parser = new ResponseParser(this);
     this.#request = request;
@@ -110,6 +112,7 @@ export class Connection implements ResponseSink, Exchange {
   send(request: Buffer, handler: ExchangeHandler): void {
     this.#parser.reset();
     this.#idle = false;
+    this.unused = false;
     this.#finished = false;
     this.#handler = handler;
     this.#socket.ref();
@@ -150,8 +153,13 @@ export class Connection implements ResponseSink, Exchange {
     this.#phase = "open";
     const request = this.#request;
     this.#request = null;
-    if (request === null || this.#closed) return;
+    if (this.#closed) return;
     const now = this.#owner.clock.now();
+    if (request === null) {
+      this.unused = true;
+      this.#rest(now);
+      return;
+    }
     this.#handler?.sent(now, now - this.#started);
     this.#socket.write(request);
   }
@@ -177,15 +185,24 @@ export class Connection implements ResponseSink, Exchange {
 
   /** The response is whole. The connection goes back before its handler hears of it, so that the next request finds it. */
   #complete(clean: boolean, now: Ms): void {
-    const handler = this.#handler;
-    this.#handler = null;
     this.#stopDraining();
     if (clean && this.#parser.reusable && this.#socket.writableLength === 0) {
-      this.#idle = true;
-      this.idleSince = now;
-      this.#socket.unref();
-      this.#owner.released(this, now);
-    } else this.#close(now);
+      this.#rest(now);
+      return;
+    }
+    const handler = this.#handler;
+    this.#handler = null;
+    this.#close(now);
+    handler?.end(now);
+  }
+
+  #rest(now: Ms): void {
+    const handler = this.#handler;
+    this.#handler = null;
+    this.#idle = true;
+    this.idleSince = now;
+    this.#socket.unref();
+    this.#owner.released(this, now);
     handler?.end(now);
   }
 

@@ -9,7 +9,14 @@ import type { Ms } from "../../core/units.ts";
 import { Connection, type ConnectionOwner, type Origin } from "./connection.ts";
 import { IdleLimit } from "./idle-limit.ts";
 import type { ResponseHeaders } from "./response-headers.ts";
-import type { Exchange, ExchangeHandler, RequestParts, Transport, WireRequest } from "./transport.ts";
+import type {
+  ConnectFailure,
+  Exchange,
+  ExchangeHandler,
+  RequestParts,
+  Transport,
+  WireRequest,
+} from "./transport.ts";
 
 export interface Http1Options {
   /** `http:` or `https:`; only protocol, host name and port are looked at. */
@@ -23,6 +30,11 @@ export interface Http1Options {
 
 /** Idle sockets that may not be used are kept to learn the server's limit from, but not many. */
 const MAX_UNUSABLE = 8;
+
+/** A connection that was opened ahead serves its first request within this, or none. */
+const UNUSED_MS = 1000;
+/** From opening ahead to the request that it is for. */
+const SOON_MS = 250;
 
 interface Http1Request extends WireRequest {
   readonly bytes: Buffer;
@@ -70,6 +82,28 @@ export class Http1Transport implements Transport, ConnectionOwner {
     return connection;
   }
 
+  connect(): Promise<ConnectFailure | null> {
+    const now = this.clock.now();
+    const last = this.#idle.at(-1);
+    if (last !== undefined && last.open && this.#mayUse(last, now + SOON_MS)) return Promise.resolve(null);
+    this.dropUnused();
+    return new Promise((resolve) => {
+      const handler: ExchangeHandler = {
+        ...NOTHING,
+        end: () => resolve(null),
+        fail: (code, message) => resolve({ code, message }),
+      };
+      this.#all.add(new Connection(this.#origin, this, null, handler));
+    });
+  }
+
+  dropUnused(): void {
+    for (const connection of this.#idle.filter(({ unused }) => unused)) {
+      this.#idle.splice(this.#idle.indexOf(connection), 1);
+      connection.destroy();
+    }
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const connection of this.#all) connection.destroy();
@@ -91,7 +125,8 @@ export class Http1Transport implements Transport, ConnectionOwner {
     const index = this.#idle.lastIndexOf(connection);
     if (index < 0) return;
     this.#idle.splice(index, 1);
-    this.#limit.closed(at - connection.idleSince);
+    // How long a server bears a connection without a first request says nothing of those that it keeps.
+    if (!connection.unused) this.#limit.closed(at - connection.idleSince);
   }
 
   responseHeaders(headers: ResponseHeaders): void {
@@ -108,14 +143,20 @@ export class Http1Transport implements Transport, ConnectionOwner {
   #takeIdle(): Connection | null {
     if (this.#idle.length === 0) return null;
     const now = this.clock.now();
-    this.#limit.survived(now - (this.#idle[0] as Connection).idleSince);
+    const first = this.#idle[0] as Connection;
+    if (!first.unused) this.#limit.survived(now - first.idleSince);
     const last = this.#idle.at(-1) as Connection;
-    if (last.open && this.#limit.mayReuse(now - last.idleSince)) {
+    if (last.open && this.#mayUse(last, now)) {
       this.#idle.pop();
       return last;
     }
     this.#dropUnusable(now);
     return null;
+  }
+
+  #mayUse(connection: Connection, now: Ms): boolean {
+    const idle = now - connection.idleSince;
+    return connection.unused ? idle <= UNUSED_MS : this.#limit.mayReuse(idle);
   }
 
   #dropUnusable(now: Ms): void {
@@ -125,7 +166,11 @@ export class Http1Transport implements Transport, ConnectionOwner {
       const oldest = this.#idle[index];
       if (oldest === undefined) return;
       const idle = now - oldest.idleSince;
-      const useless = index === 1 ? !this.#limit.mayReuse(idle) : this.#limit.mayDrop(idle);
+      const useless = oldest.unused
+        ? !this.#mayUse(oldest, now)
+        : index === 1
+          ? !this.#limit.mayReuse(idle)
+          : this.#limit.mayDrop(idle);
       if (!useless) return;
       // Taken out first: what we close ourselves teaches nothing about the server.
       this.#idle.splice(index, 1);
@@ -133,6 +178,13 @@ export class Http1Transport implements Transport, ConnectionOwner {
     }
   }
 }
+
+const NOTHING = {
+  sent: (): void => undefined,
+  head: (): void => undefined,
+  body: (): void => undefined,
+  readDone: (): void => undefined,
+};
 
 function originOf(options: Http1Options): Origin {
   const { origin } = options;

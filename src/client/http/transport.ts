@@ -48,5 +48,17 @@ export interface Transport {
   prepare(parts: RequestParts): WireRequest;
   /** Starts now. The handler is never called inside this call, except for `sent`. */
   start(request: WireRequest, handler: ExchangeHandler): Exchange;
+  /**
+   * Opens a connection ahead, which the next request then uses, so that it does not wait for one. Resolves when it is open
+   * (also if one was open already), or with what went wrong. Absent where the transport cannot.
+   */
+  connect?(): Promise<ConnectFailure | null>;
+  /** Closes connections that were opened ahead and have served nothing: a server may attend to one at a time. */
+  dropUnused?(): void;
   close(): Promise<void>;
+}
+
+export interface ConnectFailure {
+  readonly code: FailureCode;
+  readonly message: string;
 }
