@@ -71,6 +71,7 @@ export function buildPlan(
     return reuse?.by_job.get(id)?.shared.hit_rate ?? null;
   };
   const copies = options.share_copies ? 1 : options.copies;
+  const originals = new Map(jobs.flatMap((job, index) => (job.copy === 0 ? [[job.origin, index]] : [])));
   const notes = [...account.notes, ...outputNotes(outputs)];
   if (emptyPrompts > 0) notes.push(`${emptyPrompts} prompts of 0 tokens are sent with 1`);
   return {
@@ -80,6 +81,7 @@ export function buildPlan(
       job_id: job.job_id,
       requests: [...(indexOf[index] as Int32Array)],
       budget_ms: job.budget_ms,
+      ...(job.copy === 0 ? {} : { copy_of: originals.get(job.origin) as number }),
       recorded_ms: recordedTime(job),
       optimal_hit_rate: hitRate(job),
     })),

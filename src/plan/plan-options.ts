@@ -39,6 +39,8 @@ export interface PlanOptions {
   readonly max_concurrency: number | null;
   /** Closed runs: each job of the trace this many times. */
   readonly copies: number;
+  /** Closed runs: further copies, so that the jobs do not run out within this time; `null` = none. */
+  readonly repeat_for_ms: Ms | null;
   /** Copies share their made-up text (and so their prefix cache) with the original. */
   readonly share_copies: boolean;
   /** Closed runs: the first N jobs start this far apart... */
@@ -68,6 +70,7 @@ export const DEFAULT_PLAN_OPTIONS: PlanOptions = {
   output: "exact",
   max_concurrency: null,
   copies: 1,
+  repeat_for_ms: null,
   share_copies: false,
   stagger_ms: 0,
   stagger_jitter_ms: 0,

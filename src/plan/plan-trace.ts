@@ -11,6 +11,7 @@ import { overrideLengths } from "./transforms/override-lengths.ts";
 import { scaleArrivals } from "./transforms/scale-arrivals.ts";
 import { capIdleGaps, scaleThink } from "./transforms/scale-think.ts";
 import { setArrivals } from "./transforms/set-arrivals.ts";
+import { repeatJobs } from "./transforms/repeat-jobs.ts";
 import { shiftToZero } from "./transforms/shift-to-zero.ts";
 import { quantisationNote, spreadArrivals } from "./transforms/spread-arrivals.ts";
 import { staggerStarts } from "./transforms/stagger-starts.ts";
@@ -61,14 +62,20 @@ export function planTrace(jobs: readonly ResolvedJob[], given: Partial<PlanOptio
   const slots = options.max_concurrency ?? 1;
   if (closed) {
     apply(copyJobs(work, options.copies, options.share_copies));
-    const rng = createRng(options.seed).fork("stagger");
-    apply(staggerStarts(work, slots, options.stagger_ms, options.stagger_jitter_ms, rng));
-    notes.push(`${slots} ${slots === 1 ? "job" : "jobs"} at a time`);
   }
   if (pacing !== "recorded") {
     const think = scaleThink(work, options.think_scale, options.max_gap_ms);
     apply(think);
     capped += think.capped;
   }
-  return buildPlan(work, pacing, options, { notes, gaps_capped: capped });
+  const asked = work.length;
+  if (closed) {
+    if (options.repeat_for_ms !== null)
+      apply(repeatJobs(work, slots, options.repeat_for_ms, options.share_copies));
+    const rng = createRng(options.seed).fork("stagger");
+    apply(staggerStarts(work, slots, options.stagger_ms, options.stagger_jitter_ms, rng));
+    notes.push(`${slots} ${slots === 1 ? "job" : "jobs"} at a time`);
+  }
+  const plan = buildPlan(work, pacing, options, { notes, gaps_capped: capped });
+  return work.length > asked ? { ...plan, spare_from: asked } : plan;
 }

@@ -51,6 +51,8 @@ export interface PlannedJob {
   /** Indices of its requests, parents before children. */
   readonly requests: readonly number[];
   readonly budget_ms: Ms | null;
+  /** Of which job this is a copy, turn by turn (position in {@link Plan.jobs}). Absent = it is as in the trace. */
+  readonly copy_of?: number;
   readonly recorded_ms: Ms | null;
   readonly optimal_hit_rate: number | null;
 }
@@ -63,6 +65,11 @@ export interface Plan {
   readonly max_concurrency: number | null;
   /** At most this many jobs under way (closed runs); `null` = no cap. */
   readonly max_concurrent_jobs: number | null;
+  /**
+   * Jobs from this one on are spare copies that keep a closed run going: those that never begin are not counted as
+   * planned. Absent = there are none.
+   */
+  readonly spare_from?: number;
   readonly span_ms: Ms | null;
   readonly optimal_hit_rate: number | null;
   readonly optimal_cached_tokens: Tokens | null;

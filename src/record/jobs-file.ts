@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { UserError } from "../core/failure.ts";
 import { readLineBatches } from "../core/lines.ts";
-import { writeError } from "./atomic-file.ts";
+import { writeError, writeFileAtomic } from "./atomic-file.ts";
 import type { PlannedJobRecord } from "./manifest.ts";
 import { redactedJson } from "./redacted-json.ts";
 
@@ -32,6 +32,14 @@ export function writeJobs(folder: string, jobs: Iterable<PlannedJobRecord>): voi
   } catch (error) {
     throw writeError(path, error);
   }
+}
+
+/** The same again, of an existing file: the run is over, and fewer jobs than planned were begun. Whole or not at all. */
+export function rewriteJobs(folder: string, jobs: Iterable<PlannedJobRecord>): void {
+  const path = join(folder, "jobs.jsonl");
+  let text = "";
+  for (const job of jobs) text += `${redactedJson(job)}\n`;
+  writeFileAtomic(path, text);
 }
 
 /** Batches of jobs, in the order of the plan; nothing where the run wrote none. */
@@ -67,6 +75,7 @@ function parseJob(text: string, where: string): PlannedJobRecord {
     budget_ms: number("budget_ms"),
     start_ms: number("start_ms"),
     recorded_ms: number("recorded_ms"),
+    ...(row["unloaded_ms"] === undefined ? {} : { unloaded_ms: number("unloaded_ms") }),
     optimal_hit_rate: number("optimal_hit_rate"),
   };
 }

@@ -123,5 +123,7 @@ export interface PlannedJobRecord {
   readonly start_ms: Ms | null;
   /** Critical path of the recorded times, where the trace tells; for relative budgets. */
   readonly recorded_ms: Ms | null;
+  /** Critical path with the planned think times and the service times of the calibration pass; `null` or absent without one. */
+  readonly unloaded_ms?: Ms | null;
   readonly optimal_hit_rate: number | null;
 }

@@ -8,14 +8,23 @@ import type { PreparedRequest } from "../client/client.ts";
 import type { RequestRecord } from "../record/request-record.ts";
 import type { Target } from "./target.ts";
 
-/** The plan's requests one job at a time and one request at a time, without think times. */
-export function calibrationPlan(plan: Plan): Plan {
+/** The plan's requests one job at a time and one request at a time, without think times; of each job only the original. */
+export function calibrationPlan(whole: Plan): Plan {
+  const { spare_from: _none, ...plan } = originals(whole);
   const requests = plan.requests.map((planned): PlannedRequest => {
     const release: Release =
       planned.release.kind === "after" ? { ...planned.release, think_ms: 0 } : { kind: "slot", delay_ms: 0 };
     return { ...planned, release };
   });
   return { ...plan, requests, pacing: "closed", max_concurrency: 1, max_concurrent_jobs: 1, span_ms: null };
+}
+
+/** Copies stand behind all originals, in the plan's jobs as in its requests. */
+function originals(plan: Plan): Plan {
+  const first = plan.jobs.findIndex((job) => job.copy_of !== undefined);
+  if (first === -1) return plan;
+  const jobs = plan.jobs.slice(0, first);
+  return { ...plan, jobs, requests: plan.requests.filter((planned) => planned.job < first) };
 }
 
 /** Runs the pass. Rejects on bugs only; what fails is in the records. */

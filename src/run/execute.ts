@@ -11,13 +11,13 @@ import type { JsonObject } from "../core/json.ts";
 import type { Ms } from "../core/units.ts";
 import { VERSION } from "../core/version.ts";
 import type { DispatchCounts, StopRule } from "../dispatch/dispatch-env.ts";
-import type { Plan, PlannedJob } from "../plan/plan.ts";
+import type { Plan } from "../plan/plan.ts";
 import type { LiveAnswer } from "../prompt/live-history.ts";
 import type { PreparedRequest } from "../client/client.ts";
 import type { PlannedRequest } from "../plan/plan.ts";
-import { writeJobs } from "../record/jobs-file.ts";
+import { rewriteJobs, writeJobs } from "../record/jobs-file.ts";
 import { endManifest, writeManifest } from "../record/manifest-file.ts";
-import type { Manifest, PlanFacts, PlannedJobRecord, RunEnd } from "../record/manifest.ts";
+import type { Manifest, PlanFacts, RunEnd } from "../record/manifest.ts";
 import { CALIBRATION_FILE } from "../record/read-run.ts";
 import { recordLine } from "../record/record-line.ts";
 import type { RequestRecord } from "../record/request-record.ts";
@@ -27,6 +27,8 @@ import { createEarlyStop, type EarlyStop } from "./early-stop.ts";
 import type { EndedRequest } from "./ended-request.ts";
 import type { LaneSpec } from "./lanes/lane-messages.ts";
 import { type Load, type LoadEvents, startLocalLoad } from "./load.ts";
+import { plannedJobRecords } from "./planned-jobs.ts";
+import { begunPlan } from "./spare-jobs.ts";
 import type { Target } from "./target.ts";
 
 export interface RunRequest {
@@ -106,10 +108,7 @@ export async function executeRun(request: RunRequest): Promise<FinishedRun> {
     trace: request.traceName,
     model: target.model,
   });
-  writeJobs(
-    folder,
-    plan.jobs.map((job) => plannedJobRecord(job, plan)),
-  );
+  writeJobs(folder, plannedJobRecords(plan, request.calibration));
   if (request.calibration !== null) writeCalibration(folder, request.calibration);
   let manifest = manifestOf(request, startedWall, server);
   writeManifest(folder, manifest);
@@ -155,17 +154,26 @@ export async function executeRun(request: RunRequest): Promise<FinishedRun> {
       request.onWarning(`${lost} records could not be saved (${saved.error?.message ?? "disk error"})`);
     const degraded = [...result.degraded, ...(lost > 0 ? [`${lost} records could not be saved`] : [])];
     for (const text of result.degraded) request.onWarning(text);
+    const begun = plan.spare_from === undefined ? null : await begunPlan(folder, plan, plan.spare_from);
+    if (begun !== null) {
+      const { requests, jobs } = begun;
+      manifest = { ...manifest, plan: { ...manifest.plan, requests, jobs: jobs.length } };
+      if (result.not_sent === 0)
+        request.onWarning("the jobs and all their copies ended before the duration was over");
+    }
+    const notSent = result.not_sent - (begun?.dropped ?? 0);
     const end: RunEnd = {
       ended_ms: result.ended_ms,
       interrupted: result.interrupted,
-      not_sent: result.not_sent,
-      overdue: result.overdue,
+      not_sent: notSent,
+      overdue: Math.min(result.overdue, notSent),
       generator: result.health,
       engine,
       ...(degraded.length > 0 ? { degraded } : {}),
       ...(result.lanes === null ? {} : { lanes: result.lanes }),
     };
     try {
+      if (begun !== null) rewriteJobs(folder, plannedJobRecords(plan, request.calibration, begun.jobs));
       endManifest(folder, manifest, end);
     } catch (error) {
       // A disk that is full at the end: the log up to there is whole, and the folder reads as a run that was killed.
@@ -196,18 +204,6 @@ async function startLoad(request: RunRequest, events: LoadEvents): Promise<Load>
     { ...request, lanes: lanes.count, spec: lanes.spec, entry: await laneEntry() },
     events,
   );
-}
-
-function plannedJobRecord(job: PlannedJob, plan: Plan): PlannedJobRecord {
-  const first = plan.requests[job.requests[0] as number] as PlannedRequest;
-  return {
-    job_id: job.job_id,
-    turns: job.requests.length,
-    budget_ms: job.budget_ms,
-    start_ms: first.release.kind === "at" ? first.release.offset_ms : null,
-    recorded_ms: job.recorded_ms,
-    optimal_hit_rate: job.optimal_hit_rate,
-  };
 }
 
 function joined(metrics: JsonObject | null, facts: JsonObject | null): JsonObject | null {

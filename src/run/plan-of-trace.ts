@@ -33,6 +33,11 @@ export function planOfTrace(jobs: readonly ResolvedJob[], given: ReplayGiven, se
     output: given.output ?? "exact",
     max_concurrency: given.max_concurrency ?? null,
     copies: given.copies ?? 1,
+    // Who says how much work there is wants that much; else N jobs at a time last as long as asked.
+    repeat_for_ms:
+      given.copies === undefined && given.max_jobs === undefined && maxRequests < 0
+        ? (given.duration ?? null)
+        : null,
     share_copies: given.share_copies ?? false,
     stagger_ms: given.stagger ?? 0,
     stagger_jitter_ms: given.stagger_jitter ?? 0,

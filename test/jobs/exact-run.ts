@@ -65,11 +65,7 @@ export async function exactRun(
   const words = [trace, "--backend", "sim", "--virtual-time", ...settings, "--seed", "1", "-q", "--json"];
   const { code, err } = await runCommand(replay, [...words, "--out", folder, ...flags]);
   if (code === 2) throw new Error(err);
-  const budget = flags.indexOf("--job-budget");
-  const analysis = await analyzeFolder(
-    folder,
-    budget === -1 ? {} : { job_budget: flags[budget + 1] as string },
-  );
+  const analysis = await analyzeFolder(folder, {});
   const records = recordsOf(folder);
   return {
     ...analysis,

@@ -23,6 +23,7 @@ export class PlannedJobs {
   readonly budget = new NumberColumn();
   readonly start = new NumberColumn();
   readonly recorded = new NumberColumn();
+  readonly unloaded = new NumberColumn();
   readonly optimal = new NumberColumn();
 
   add(job: PlannedJobRecord): void {
@@ -30,6 +31,7 @@ export class PlannedJobs {
     this.budget.push(job.budget_ms);
     this.start.push(job.start_ms);
     this.recorded.push(job.recorded_ms);
+    this.unloaded.push(job.unloaded_ms ?? null);
     this.optimal.push(job.optimal_hit_rate);
   }
 }
@@ -93,6 +95,7 @@ export function buildJobTable(input: JobTableInput): JobTable {
     budget: planned.budget.values(),
     start: planned.start.values(),
     recorded: planned.recorded.values(),
+    unloaded: planned.unloaded.values(),
     optimal: planned.optimal.values(),
   };
   const told = (column: Float64Array, job: number): number => column[job] ?? NaN;
@@ -118,7 +121,11 @@ export function buildJobTable(input: JobTableInput): JobTable {
     start[job] = seen.start_ms;
     end[job] = seen.end_ms;
     const limit = budgetOf(
-      { budget_ms: told(columns.budget, job), recorded_ms: told(columns.recorded, job) },
+      {
+        budget_ms: told(columns.budget, job),
+        recorded_ms: told(columns.recorded, job),
+        unloaded_ms: told(columns.unloaded, job),
+      },
       seen,
       state === "ok",
       input.budget,

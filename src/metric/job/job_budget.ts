@@ -41,7 +41,7 @@ export interface BudgetedJob {
 
 /** The budget of one job, or `null`. */
 export function budgetOf(
-  planned: { readonly budget_ms: Ms; readonly recorded_ms: Ms },
+  planned: { readonly budget_ms: Ms; readonly recorded_ms: Ms; readonly unloaded_ms: Ms },
   job: JobView,
   complete: boolean,
   flag: JobBudget | null,
@@ -50,7 +50,11 @@ export function budgetOf(
   if (!Number.isNaN(planned.budget_ms)) return { ms: planned.budget_ms, source: "trace" };
   if (flag === null) return null;
   if (flag.kind === "absolute") return { ms: flag.ms, source: "flag" };
-  const unloaded = complete && calibration !== null ? unloadedTime(job, calibration) : NaN;
+  // As the run was planned: it is known for jobs that the run's end has cut, too.
+  const unloaded =
+    Number.isNaN(planned.unloaded_ms) && complete && calibration !== null
+      ? unloadedTime(job, calibration)
+      : planned.unloaded_ms;
   if (!Number.isNaN(unloaded)) return { ms: flag.factor * unloaded, source: "calibration" };
   if (!Number.isNaN(planned.recorded_ms))
     return { ms: flag.factor * planned.recorded_ms, source: "recorded" };

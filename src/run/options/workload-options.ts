@@ -106,7 +106,11 @@ export const loadOptions = {
   max_concurrency: option(integer({ min: 1 }), L, "requests in flight at most (closed: jobs at a time)", {
     aliases: ["--concurrency"],
   }),
-  duration: option(duration("s", { positive: true }), L, "stop sending after this"),
+  duration: option(
+    duration("s", { positive: true }),
+    L,
+    "stop sending after this; closed: repeat the jobs until then",
+  ),
   warmup: option(duration("s"), L, "leave the first part out of the measured window", { defaultText: "0" }),
   calibrate: option(
     toggle(),
