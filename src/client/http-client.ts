@@ -10,7 +10,7 @@ import type { Client, InFlight, ModelRequest, PreparedRequest, StreamListener } 
 import { type Endpoint, resolveEndpoint } from "./endpoint.ts";
 import { HttpExchange, type ExchangeContext, type ExchangeRequest } from "./http-exchange.ts";
 import { Http1Transport } from "./http/http1-transport.ts";
-import type { Transport } from "./http/transport.ts";
+import type { ConnectFailure, Transport } from "./http/transport.ts";
 import { UndiciTransport } from "./http/undici-transport.ts";
 import type { Protocol } from "./protocol.ts";
 import { BASE_HEADERS, checkUserHeaders, mergeHeaders } from "./request-headers.ts";
@@ -51,6 +51,10 @@ export interface HttpClient extends Client {
   readonly endpoint: Endpoint;
   /** Requests that have been sent and are not over: while there are any, a stalled loop falsifies times. */
   readonly openStreams: number;
+  /** Opens the connection of the first request ahead; `null` = it is open, or the transport does not do so. */
+  connect(): Promise<ConnectFailure | null>;
+  /** Gives such a connection up again, if nothing has used it. */
+  dropUnused(): void;
 }
 
 interface Prepared extends PreparedRequest, ExchangeRequest {}
@@ -75,6 +79,7 @@ class ProtocolHttpClient implements HttpClient, ExchangeContext {
   readonly #endpointOption: string | null;
   readonly #targets = new Map<string, string>();
   readonly #inFlight = new Set<HttpExchange>();
+  #open = 0;
 
   constructor(options: HttpClientOptions) {
     const { protocol, clock } = options;
@@ -99,9 +104,15 @@ class ProtocolHttpClient implements HttpClient, ExchangeContext {
   }
 
   get openStreams(): number {
-    let open = 0;
-    for (const exchange of this.#inFlight) if (exchange.started) open++;
-    return open;
+    return this.#open;
+  }
+
+  connect(): Promise<ConnectFailure | null> {
+    return this.transport.connect?.() ?? Promise.resolve(null);
+  }
+
+  dropUnused(): void {
+    this.transport.dropUnused?.();
   }
 
   prepare(request: ModelRequest): Prepared {
@@ -148,7 +159,12 @@ class ProtocolHttpClient implements HttpClient, ExchangeContext {
     return target;
   }
 
+  started(): void {
+    this.#open++;
+  }
+
   settled(exchange: HttpExchange): void {
+    if (exchange.started) this.#open--;
     this.#inFlight.delete(exchange);
     this.#timeouts.delete(exchange);
   }
