@@ -2,11 +2,12 @@
 import { createConnection } from "node:net";
 import { readApiKey } from "../client/api-key.ts";
 import { parseBaseUrl, serverUrl } from "../client/endpoint.ts";
-import { authorization, readCa } from "../client/http-client.ts";
+import { authorization, type HttpClient, readCa } from "../client/http-client.ts";
 import { httpGet, httpPost, HttpRequestError, type HttpRequestOptions } from "../client/http-request.ts";
+import type { ConnectFailure } from "../client/http/transport.ts";
 import { findProtocol } from "../client/protocols/index.ts";
 import type { Clock } from "../core/clock.ts";
-import { sleep } from "../core/clock.ts";
+import { sleep, type Timer } from "../core/clock.ts";
 import { EXIT, UserError } from "../core/failure.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import { createHttpCall } from "../server/http-call.ts";
@@ -74,7 +75,12 @@ export async function openHttpTarget(options: HttpTargetOptions): Promise<Target
     proxy: given.proxy ?? null,
   };
   const client = clientOfSpec(spec, clock);
-  if (given.proxy === undefined) await awaitListening(client.endpoint.origin, options);
+  if (given.proxy === undefined) {
+    await awaitListening(client, options).catch(async (error: unknown) => {
+      await client.close();
+      throw error;
+    });
+  }
   const side: HttpRequestOptions = {
     clock,
     timeoutMs: SIDE_TIMEOUT_MS,
@@ -83,7 +89,14 @@ export async function openHttpTarget(options: HttpTargetOptions): Promise<Target
     headers: { ...authorization({ protocol, apiKey }, client.endpoint), ...given.header },
   };
   const side_url = (path: string): string => serverUrl(baseUrl, path);
-  const model = given.served_model_name ?? given.model ?? (await modelOf(side_url("/v1/models"), side));
+  /** Side requests have connections of their own: a server that attends to one at a time must be free for them. */
+  const alone = <T>(ask: () => Promise<T>): Promise<T> => {
+    client.dropUnused();
+    return ask();
+  };
+  const model =
+    given.served_model_name ?? given.model ?? (await alone(() => modelOf(side_url("/v1/models"), side)));
+  const post = postJson(side_url, side);
   return {
     client,
     spec,
@@ -94,9 +107,11 @@ export async function openHttpTarget(options: HttpTargetOptions): Promise<Target
     simulated: model.startsWith("sim/"),
     virtual: false,
     prompts: protocol.prompts,
-    post: postJson(side_url, side),
-    poke: async (path) =>
-      (await httpPost(side_url(path), {}, { ...side, timeoutMs: POKE_TIMEOUT_MS })).status,
+    post: (path, body) => alone(() => post(path, body)),
+    poke: (path) =>
+      alone(async () => (await httpPost(side_url(path), {}, { ...side, timeoutMs: POKE_TIMEOUT_MS })).status),
+    connect: async () => void (await client.connect()),
+    disconnect: () => client.dropUnused(),
     tokenizer: null,
     server: null,
     watch: watchOf(options, { model, side, url: side_url, origin: client.endpoint.origin }),
@@ -142,7 +157,11 @@ export function backendOf(
   given: Pick<TargetGiven, "backend" | "endpoint">,
   fallback: "openai" | "openai-chat",
 ): string {
-  return given.backend ?? backendOfEndpoint(given.endpoint) ?? fallback;
+  const told = backendOfEndpoint(given.endpoint);
+  // vLLM calls SGLang's OpenAI API by the name that SGLang itself gives to its own.
+  if (given.backend === "sglang" && told !== null)
+    return told === "openai" ? "sglang-oai" : "sglang-oai-chat";
+  return given.backend ?? told ?? fallback;
 }
 
 /** `--endpoint /v1/chat/completions` says which protocol is meant. */
@@ -158,24 +177,39 @@ function displayUrl(baseUrl: string): string {
 }
 
 /** Waits for somebody to listen. A name that does not resolve is not waited for. */
-async function awaitListening(
-  origin: URL,
-  { clock, waitMs = 0, onWait }: Pick<HttpTargetOptions, "clock" | "waitMs" | "onWait">,
-): Promise<void> {
+async function awaitListening(client: HttpClient, options: HttpTargetOptions): Promise<void> {
+  const { given, clock, waitMs = 0 } = options;
+  const { origin } = client.endpoint;
   const deadline = clock.now() + waitMs;
   for (let first = true; ; first = false) {
     try {
-      return await checkReachable(origin, clock);
+      // Undici opens no connection ahead: one that is closed at once has to do.
+      return await (given.http2 === true ? checkReachable(origin, clock) : openAhead(client, clock));
     } catch (error) {
       const unknownHost = error instanceof UserError && /ENOTFOUND|EAI_/.test(error.message);
       if (unknownHost || clock.now() + RETRY_EVERY_MS > deadline) throw error;
       if (first)
-        onWait?.(
+        options.onWait?.(
           `${origin.origin} does not listen yet; waiting up to ${Math.round(waitMs / 1000)} s (--ready-check-timeout-sec 0 does not wait)`,
         );
       await sleep(clock, RETRY_EVERY_MS);
     }
   }
+}
+
+/** Opens the connection that the first request will use: a port where nobody listens is known before anything is planned. */
+async function openAhead(client: HttpClient, clock: Clock): Promise<void> {
+  let timer: Timer | null = null;
+  const limit = new Promise<ConnectFailure>((resolve) => {
+    timer = clock.at(clock.now() + CONNECT_TIMEOUT_MS, () =>
+      resolve({ code: "timeout", message: `no connection within ${CONNECT_TIMEOUT_MS / 1000} s` }),
+    );
+  });
+  const failure = await Promise.race([client.connect(), limit]);
+  if (timer !== null) clock.cancel(timer);
+  // Somebody listens, and each request will tell of the handshake that fails.
+  if (failure === null || failure.code === "tls") return;
+  throw unreachable(client.endpoint.origin, failure.message);
 }
 
 /** One connection, closed at once: a port where nobody listens is known before anything is planned or written. */

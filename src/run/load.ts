@@ -1,5 +1,7 @@
 /** The plan being carried out: in this thread, or in lanes (lanes/lane-load.ts). One shape for both. */
+import type { Clock } from "../core/clock.ts";
 import { startLoopMonitor } from "../core/loop-monitor.ts";
+import type { Ms } from "../core/units.ts";
 import { dispatch } from "../dispatch/dispatch.ts";
 import type { DispatchCounts, DispatchResult, RunStart, StopRule } from "../dispatch/dispatch-env.ts";
 import type { PreparedRequest } from "../client/client.ts";
@@ -62,6 +64,7 @@ export function startLocalLoad(
     keep: { keepChunks: options.keepChunks, keepText: options.saveText },
     onRecord: (record) => events.onRecord(record),
     onStart: (start) => events.onStart(start),
+    ...(target.connect === undefined ? {} : { agreeStart: () => startSoon(target) }),
     ...(options.stop === null ? {} : { stop: options.stop }),
   });
   return {
@@ -79,6 +82,29 @@ export function startLocalLoad(
       }))
       .finally(() => monitor.stop()),
   };
+}
+
+/** From everything being ready to `t0`. */
+const START_DELAY_MS = 50;
+/** A connection that takes longer is opened when the first request is due. */
+const CONNECT_MS = 1000;
+
+async function startSoon(target: Target): Promise<Ms> {
+  const { clock } = target;
+  await within(clock, CONNECT_MS, target.connect?.());
+  return clock.now() + START_DELAY_MS;
+}
+
+/** Waits for `done`, but not longer than `limit`. */
+export async function within(clock: Clock, limit: Ms, done: Promise<unknown> | undefined): Promise<void> {
+  if (done === undefined) return;
+  await new Promise<void>((resolve) => {
+    const timer = clock.at(clock.now() + limit, resolve);
+    void done.then(() => {
+      clock.cancel(timer);
+      resolve();
+    });
+  });
 }
 
 export const NO_HEALTH: GeneratorHealth = {

@@ -35,6 +35,10 @@ export interface Target {
   readonly server: JsonObject | null;
   /** Samples the engine's own metrics while a run lasts; `null` or absent = nobody asked for that. */
   readonly watch?: EngineWatch | null;
+  /** Has the connection of the first request open before it is due; never fails. Absent = nothing to open. */
+  connect?(): Promise<void>;
+  /** Gives up that connection if nothing has used it: the load comes from elsewhere. */
+  disconnect?(): void;
   /** Responses being read. */
   openStreams(): number;
   /** Drives virtual time until `done` settles; on real time it just waits. */

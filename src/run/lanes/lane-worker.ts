@@ -8,6 +8,7 @@ import type { Ms } from "../../core/units.ts";
 import { dispatch } from "../../dispatch/dispatch.ts";
 import type { DispatchCounts, DispatchRun } from "../../dispatch/dispatch-env.ts";
 import { clientOfSpec } from "../client-spec.ts";
+import { within } from "../load.ts";
 import { liveAnswers } from "../live-answers.ts";
 import { countingClient, createOutputCounter } from "../output-counter.ts";
 import { promptToolsOfSpec } from "../prompt-tools.ts";
@@ -22,6 +23,9 @@ import {
   type ToLane,
 } from "./lane-messages.ts";
 import { RecordPost } from "./record-post.ts";
+
+/** A connection that takes longer is opened when the first request is due. */
+const CONNECT_MS = 1000;
 
 const port = parentPort;
 if (port === null) throw new Error("a lane runs on a worker thread");
@@ -63,8 +67,11 @@ async function runLane(start: LaneStart): Promise<void> {
   let t0: Ms = 0;
   const agreed = new Promise<Ms>((resolve) => {
     take = (order) => {
-      if (order.type === "start") resolve(order.monotonic_ms - offset);
-      else obey(run, order, records);
+      if (order.type === "start") {
+        // The one from before may have waited too long for the other lanes.
+        void own.connect();
+        resolve(order.monotonic_ms - offset);
+      } else obey(run, order, records);
     };
   });
   const run = dispatch(plan, {
@@ -77,7 +84,8 @@ async function runLane(start: LaneStart): Promise<void> {
     },
     history: start.history,
     keep: { keepChunks: start.keepChunks, keepText: start.saveText },
-    agreeStart: () => {
+    agreeStart: async () => {
+      await within(clock, CONNECT_MS, own.connect());
       post({ type: "ready" });
       return agreed;
     },
