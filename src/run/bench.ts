@@ -6,6 +6,7 @@ import type { Plan, PlannedRequest } from "../plan/plan.ts";
 import { resolveTokenizer } from "../prompt/resolve-tokenizer.ts";
 import type { PlanFacts } from "../record/manifest.ts";
 import type { RequestRecord } from "../record/request-record.ts";
+import { findProtocol } from "../client/protocols/index.ts";
 import { checkBench } from "./bench-checks.ts";
 import { type BenchDataset, datasetChoice, loadBenchDataset } from "./bench-dataset.ts";
 import { planBench } from "./bench-load.ts";
@@ -204,9 +205,14 @@ async function beforeRun(
 
 /** What was given, and the defaults that a result file tells. */
 function manifestOptions({ given, backend, dataset, plan, fields }: Prepared): JsonObject {
+  const pooling = ["openai-embeddings", "rerank"].includes(
+    backend === "sim" ? backend : findProtocol(backend).name,
+  );
   return {
     request_rate: "inf",
     burstiness: 1,
+    // What does not stream has a latency and nothing else.
+    ...(pooling ? { percentile_metrics: ["e2el"] } : {}),
     ...optionsForManifest(given as JsonObject),
     ...(given.hyperparameter_path === undefined ? {} : { hyperparameters: fields }),
     dataset_name: dataset.name,

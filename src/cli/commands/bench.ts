@@ -17,7 +17,13 @@ import { verb, type Io } from "../verb.ts";
 export const bench = verb({
   name: "bench",
   summary: "sends a dataset or made-up prompts at a rate or a concurrency",
-  positionals: [],
+  positionals: [
+    {
+      name: "serve",
+      help: "the other tools' sub-command, so that their lines can be pasted",
+      required: false,
+    },
+  ],
   options: benchOptions,
   examples: [
     "reprise bench --model my-model --port 8000 --dataset-name random --num-prompts 200 --request-rate 4",
@@ -26,7 +32,7 @@ export const bench = verb({
     "reprise bench --backend sim --virtual-time --num-prompts 100 --request-rate 8 --goodput ttft:500 tpot:50",
   ],
   async run(flags, words, io) {
-    if (words.length > 0)
+    if (words.length > 0 && words[0] !== "serve")
       throw new UserError(`bench takes no word by itself: "${words[0]}"`, {
         hint: "name a file with --dataset-path",
       });
