@@ -303,10 +303,7 @@ class Sweep {
       status,
       folder: outcome?.folder ?? null,
       summary: outcome?.summary ?? null,
-      error:
-        error === null
-          ? null
-          : secrets.redact([error.message, error.hint ?? ""].join("; ").replaceAll("\n", " | ")),
+      error: error === null ? null : secrets.redact(oneLine(error)),
       gpus: this.#gpusOf(cell),
       notes,
     };
@@ -314,9 +311,7 @@ class Sweep {
     if (status === "done") this.#done++;
     if (status === "failed") {
       this.#failed++;
-      this.#env.warn(
-        `${cell.name} (run ${repeat}) failed: ${error?.message ?? ""}${error?.hint == null ? "" : `\n${error.hint}`}`,
-      );
+      this.#env.warn(`${cell.name} (run ${repeat}) failed: ${result.error ?? ""}`);
     }
   }
 
@@ -351,6 +346,11 @@ class Sweep {
       if (!existsSync(`${base}.${n}`)) return `${base}.${n}`;
     }
   }
+}
+
+/** Message and hint, log lines included, on one line. */
+function oneLine({ message, hint }: UserError): string {
+  return (hint === null ? message : `${message}; ${hint}`).replace(/\s*\n\s*/g, " | ");
 }
 
 function promptSeed(cell: Cell, repeat: number): number {

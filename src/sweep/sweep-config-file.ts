@@ -27,6 +27,8 @@ export interface FinishedSweep {
   readonly resumed: number;
   /** Cells with at least one failed run. */
   readonly failed: number;
+  /** No run of any cell ever reached a server. */
+  readonly unreachable: boolean;
 }
 
 /** `comparison.csv`, `.md` and `.json` are written after every run, so that an end by force leaves the latest. */
@@ -60,6 +62,11 @@ export async function sweepConfigFile(
     ranking,
     interrupted: outcome.interrupted,
     resumed: outcome.resumed,
+    unreachable:
+      outcome.results.some(({ runs }) => runs.length > 0) &&
+      outcome.results.every(({ runs }) =>
+        runs.every(({ status, folder }) => status === "failed" && folder === null),
+      ),
     failed: outcome.results.filter(({ status }) => status === "failed").length,
   };
 }

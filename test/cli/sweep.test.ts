@@ -107,6 +107,20 @@ describe("reprise sweep", () => {
     expect(again.stderr).toContain("max_batch_size=2 (run 1) failed");
   });
 
+  it("no server at all: exit 3, one line for each cell", async () => {
+    const folder = scratch();
+    const config = sweepFile(
+      folder,
+      traceFile(rows(2, 4)),
+      "engine: {type: vllm, model: m, command: no-such-engine}\ngrid: {max_batch_size: [1, 2]}\n",
+    );
+    const run = await cli(["sweep", config], { cwd: folder });
+    expect(run.code).toBe(3);
+    const warnings = run.stderr.split("\n").filter((line) => line.startsWith("warning: "));
+    expect(warnings).toHaveLength(2);
+    expect(warnings[0]).toContain("cannot start no-such-engine: no such program");
+  });
+
   it.runIf(linux)("SIGINT: the run under way is kept, exit 130, no server left (case 34)", async () => {
     const folder = scratch();
     const config = sweepFile(

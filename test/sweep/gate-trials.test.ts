@@ -15,7 +15,7 @@ import { analyzeFolder } from "../../src/run/analyze-run.ts";
 import { runReplay } from "../../src/run/replay.ts";
 import { quietEnvironment, writeAgentTrace } from "./simulated.ts";
 
-const trials = Number(process.env["REPRISE_TRIALS"] ?? "8");
+const trials = Number(process.env["REPRISE_TRIALS"] ?? "5");
 let folder: string;
 let runs = 0;
 

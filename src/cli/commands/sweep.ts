@@ -64,6 +64,7 @@ export const sweep = verb({
       );
       io.err(`comparison: ${plainText(join(folder, "comparison.md"))} (and .csv, .json)\n`);
       if (finished.interrupted) return EXIT.interrupted;
+      if (finished.unreachable) return EXIT.unreachable;
       return finished.ranking.winner === null ? EXIT.missed : EXIT.good;
     } finally {
       unregister();
