@@ -1,8 +1,9 @@
 /** What other tools' users expect at the end of a run: their printed table, and their result files. Both come from the log. */
-import { appendFileSync, existsSync, mkdirSync, statSync } from "node:fs";
+import { appendFileSync, existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { RunAnalysis } from "../metric/index.ts";
 import { writeError, writeFileAtomic } from "../record/atomic-file.ts";
+import { makeFolder } from "../record/make-folder.ts";
 import { readRun } from "../record/read-run.ts";
 import { benchFileName, pytorchFileName, replayFileName } from "../report/compat/result-file-name.ts";
 import { renderReport } from "../report/index.ts";
@@ -35,7 +36,7 @@ export async function writeCompatOutput(
   const path = resultPath(analysis, request);
   const text = (await renderText(format, analysis, folder, {})).trimEnd();
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     if (request.append) {
       const before = existsSync(path) && statSync(path).size > 0 ? "\n" : "";
       appendFileSync(path, `${before}${text}`);

@@ -1,5 +1,5 @@
 /** Where a command writes its file: standard output, or a file that is whole or not there at all. */
-import { createWriteStream, existsSync, renameSync, rmSync } from "node:fs";
+import { createWriteStream, existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { once } from "node:events";
 import { createGzip } from "node:zlib";
 import type { Writable } from "node:stream";
@@ -14,7 +14,9 @@ export interface OutputFile {
 /** `null` or `-` = standard output. A file appears under its name only when it is complete; `.gz` is compressed. */
 export function openOutput(path: string | null, io: Io): OutputFile {
   if (path === null || path === "-") return { write: (text) => io.out(text), close: () => Promise.resolve() };
-  const part = `${path}.part`;
+  // A device or a pipe is written to, never replaced by a file of its name.
+  const special = isSpecial(path);
+  const part = special ? path : `${path}.part`;
   let failed: NodeJS.ErrnoException | null = null;
   const file = createWriteStream(part);
   const gzip = path.endsWith(".gz") ? createGzip() : null;
@@ -25,7 +27,7 @@ export function openOutput(path: string | null, io: Io): OutputFile {
   });
   const check = (): void => {
     if (failed === null) return;
-    if (existsSync(part)) rmSync(part, { force: true });
+    if (!special && existsSync(part)) rmSync(part, { force: true });
     throw new UserError(`${path}: cannot be written (${failed.code ?? failed.message})`);
   };
   return {
@@ -39,9 +41,18 @@ export function openOutput(path: string | null, io: Io): OutputFile {
       sink.end();
       await once(file, "close");
       check();
-      renameSync(part, path);
+      if (!special) renameSync(part, path);
     },
   };
+}
+
+function isSpecial(path: string): boolean {
+  try {
+    return !statSync(path).isFile();
+  } catch {
+    // Nothing is there yet, or nothing can be: writing will tell.
+    return false;
+  }
 }
 
 const BATCH = 1000;

@@ -44,6 +44,15 @@ describe("createRunFolder", () => {
     expect(readFileSync(join(out, "keep.txt"), "utf8")).toBe("mine");
   });
 
+  it("refuses in one line where no folder can be made, at once", () => {
+    const request = { startedAt, trace: "t", model: "m" };
+    for (const out of ["/proc/reprise-run", "/dev/null/run"]) {
+      if (process.platform !== "linux") continue;
+      expect(() => createRunFolder({ ...request, out })).toThrow(UserError);
+      expect(() => createRunFolder({ ...request, root: out })).toThrow(UserError);
+    }
+  });
+
   it("refuses a file in the way", () => {
     writeFileSync(join(root, "file"), "");
     expect(() => createRunFolder({ out: join(root, "file"), startedAt, trace: "t", model: "m" })).toThrow(

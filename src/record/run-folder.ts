@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { UserError } from "../core/failure.ts";
 import type { Ms } from "../core/units.ts";
 import { writeError, writeFileAtomic } from "./atomic-file.ts";
+import { makeFolder } from "./make-folder.ts";
 import { redactedJson } from "./redacted-json.ts";
 
 export interface RunFolderRequest {
@@ -29,7 +30,7 @@ export function createRunFolder(request: RunFolderRequest): string {
   const root = request.root ?? "runs";
   const name = runName(request);
   try {
-    mkdirSync(root, { recursive: true });
+    makeFolder(root);
     for (let copy = 1; ; copy++) {
       const folder = join(root, copy === 1 ? name : `${name}-${copy}`);
       try {
@@ -49,7 +50,7 @@ export function createRunFolder(request: RunFolderRequest): string {
 
 function createNamed(out: string): string {
   try {
-    mkdirSync(out, { recursive: true });
+    makeFolder(out);
     if (readdirSync(out).length > 0) {
       throw new UserError(`${out}: exists and is not empty`, {
         hint: "runs are never overwritten: name a new folder with --out",

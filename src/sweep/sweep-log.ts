@@ -2,12 +2,14 @@
  * The sweep's folder: `sweep.json` says whose it is, `results.jsonl` gets a line when a run ends. A sweep that is started
  * again in the same folder goes on where the first stopped.
  */
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { UserError } from "../core/failure.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import { secrets } from "../core/secret.ts";
 import type { Summary } from "../metric/summary.ts";
+import { writeError } from "../record/atomic-file.ts";
+import { makeFolder } from "../record/make-folder.ts";
 import type { CellRunResult } from "./cell-result.ts";
 
 export class SweepLog {
@@ -24,7 +26,11 @@ export class SweepLog {
    */
   static open(folder: string, work: JsonObject): SweepLog {
     const log = new SweepLog(folder);
-    mkdirSync(join(folder, "runs"), { recursive: true });
+    try {
+      makeFolder(join(folder, "runs"));
+    } catch (error) {
+      throw writeError(folder, error);
+    }
     const file = join(folder, "sweep.json");
     const state = { reprise_sweep_state: 1, work };
     if (existsSync(file)) {
