@@ -132,7 +132,6 @@ export class Http1Transport implements Transport, ConnectionOwner {
   responseHeaders(headers: ResponseHeaders): void {
     const value = headers.get("keep-alive");
     if (value !== undefined) this.#limit.keepAliveHeader(value);
-    else if (headers.get("connection")?.toLowerCase() === "keep-alive") this.#limit.keeps();
   }
 
   staleAfter(idle: Ms): void {

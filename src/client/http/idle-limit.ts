@@ -5,14 +5,14 @@
  * - the server's `Keep-Alive: timeout`, or the shortest idle time after which it was seen to close, less 500 ms;
  * - as long as neither is known: less than the longest idle time that a socket was seen to survive, less 500 ms, and
  *   always up to 500 ms. Sockets beyond that are kept for a while, unused, to learn from;
- * - as long as the server has neither said that it keeps connections nor been seen to: not at once. Some close after every
- *   response without a word, and their FIN is still on the way when the next request is due.
+ * - as long as the server has not been seen to keep one: not at once. Some close after every streamed response, and their FIN is
+ *   still on the way when the next request is due. Their word is no proof: llama.cpp does so after `Keep-Alive: timeout=5, max=100`.
  */
 import type { Ms } from "../../core/units.ts";
 
 const MARGIN_MS = 500;
 /** A socket that is open for so long after a response was not closed with it. */
-const SETTLED_MS = 10;
+const SETTLED_MS = 25;
 /** Unused sockets are given up after this. */
 const KEEP_MS = 120_000;
 
@@ -22,14 +22,8 @@ export class IdleLimit {
   #survived: Ms = 0;
   #keeps = false;
 
-  /** The server said that it keeps the connection. */
-  keeps(): void {
-    this.#keeps = true;
-  }
-
   /** A `Keep-Alive` response header; its timeout is in seconds. */
   keepAliveHeader(value: string): void {
-    this.#keeps = true;
     const match = /(?:^|[,;\s])timeout\s*=\s*"?(\d+)/i.exec(value);
     if (match === null) return;
     const ms = Number(match[1]) * 1000;
@@ -48,7 +42,10 @@ export class IdleLimit {
   }
 
   mayReuse(idle: Ms): boolean {
-    if (!this.#keeps && idle < SETTLED_MS) return false;
+    return (this.#keeps || idle >= SETTLED_MS) && this.#withinLimit(idle);
+  }
+
+  #withinLimit(idle: Ms): boolean {
     const known = this.#known();
     if (known !== null) return idle <= known - MARGIN_MS;
     return idle <= Math.max(MARGIN_MS, this.#survived - MARGIN_MS);
@@ -56,7 +53,7 @@ export class IdleLimit {
 
   /** Nothing more is to be had from a socket that has been idle for `ms`, not even knowledge. */
   mayDrop(idle: Ms): boolean {
-    return idle > KEEP_MS || (this.#known() !== null && !this.mayReuse(idle));
+    return idle > KEEP_MS || (this.#known() !== null && !this.#withinLimit(idle));
   }
 
   #known(): Ms | null {
