@@ -1,11 +1,9 @@
 /** `reprise bench`: a dataset, a plan, a target, one run. Reads as its table of contents. */
 import type { JsonObject } from "../core/json.ts";
 import type { Ms } from "../core/units.ts";
-import type { ModelPrompt } from "../client/client.ts";
 import type { Plan, PlannedRequest } from "../plan/plan.ts";
 import { resolveTokenizer } from "../prompt/resolve-tokenizer.ts";
 import type { PlanFacts } from "../record/manifest.ts";
-import type { RequestRecord } from "../record/request-record.ts";
 import { findProtocol } from "../client/protocols/index.ts";
 import { checkBench } from "./bench-checks.ts";
 import { type BenchDataset, datasetChoice, loadBenchDataset } from "./bench-dataset.ts";
@@ -17,16 +15,16 @@ import { lazyTokenizer } from "./lazy-tokenizer.ts";
 import { openTarget } from "./open-target.ts";
 import type { BenchGiven } from "./options/bench-options.ts";
 import { optionsForManifest } from "./options/manifest-options.ts";
-import { countingClient, createOutputCounter } from "./output-counter.ts";
 import { type ProbeLoad, startProbes } from "./probe-load.ts";
 import { type Profiler, startProfile } from "./profile.ts";
 import { openPromptTools, type PromptTools } from "./prompt-tools.ts";
-import { createRequestMaker } from "./request-maker.ts";
+import { checkLanes, planLanes } from "./lanes/lane-count.ts";
 import { resultFormatOf } from "./result-format.ts";
 import type { RunEnvironment } from "./run-environment.ts";
 import { samplingFields, sideFields } from "./sampling-fields.ts";
 import { awaitReady, createSideRequests, type SideRequests, warmUp } from "./side-requests.ts";
 import type { Target } from "./target.ts";
+import { createSender } from "./sender.ts";
 import { createWarmupGuard, type WarmupGuard } from "./warmup-guard.ts";
 
 /** As in the tools whose flags these are. */
@@ -37,6 +35,7 @@ const READY_CHECK_MS: Ms = 600_000;
 export async function runBench(given: BenchGiven, env: RunEnvironment): Promise<FinishedRun> {
   const backend = backendOf(given, "openai-chat");
   checkBench(given, backend);
+  checkLanes(given);
   const choice = datasetChoice(given);
   const { extra_body, ...targetGiven } = given;
   const fields: JsonObject = {
@@ -72,7 +71,7 @@ export async function runBench(given: BenchGiven, env: RunEnvironment): Promise<
   });
   try {
     const dataset = await loadBenchDataset(given, lazy.tokenizer, seed);
-    const plan = planBench(dataset, given, fields, seed);
+    const { plan, lanes } = planLanes(planBench(dataset, given, fields, seed), given.lanes ?? 1);
     env.onLoad?.({ name: dataset.name, path: choice.path, notes: dataset.notes }, plan);
     const target = await open();
     const counted = await lazy.found();
@@ -90,7 +89,11 @@ export async function runBench(given: BenchGiven, env: RunEnvironment): Promise<
     const facts = tokenizerFacts(tools, counted);
     if (facts?.warning != null) env.warn(facts.warning);
     const readyMs = waitMs === 0 ? 0 : Math.max(1, deadline - env.clock.now());
-    return await benchOn(target, { given, backend, dataset, plan, fields, seed, tools, facts, readyMs }, env);
+    return await benchOn(
+      target,
+      { given, backend, dataset, plan, lanes, fields, seed, tools, facts, readyMs },
+      env,
+    );
   } finally {
     await (opened as Promise<Target> | null)?.then(
       (target) => target.close(),
@@ -104,6 +107,7 @@ interface Prepared {
   readonly backend: string;
   readonly dataset: BenchDataset;
   readonly plan: Plan;
+  readonly lanes: number;
   /** Body fields of every measured request. */
   readonly fields: JsonObject;
   readonly seed: number;
@@ -118,22 +122,25 @@ async function benchOn(target: Target, prepared: Prepared, env: RunEnvironment):
   const side = createSideRequests(target, tools.codec, sideFields(prepared.fields));
   const guard = createWarmupGuard();
   await target.drive(beforeRun(target, prepared, side, guard));
-  const counter = createOutputCounter(tools.tokenizer);
   const detailed = given.save_detailed === true;
-  const make = createRequestMaker({
-    model: target.model,
-    composer: tools.composer,
-    prompts: target.prompts,
-    codec: tools.codec,
-    params: null,
-    stream: true,
-    temperature: 0,
-    keepText: () => given.save_text === true || detailed || counter.needsText(),
-    keepChunks: given.timeline !== "none",
-    headers: (planned) => ({ "X-Request-Id": planned.request_id }),
-    jobIdOf: (planned) => plan.jobs[planned.job]?.job_id ?? "",
+  const keepText = given.save_text === true || detailed;
+  const sender = createSender(target, {
+    plan,
+    tools,
+    guard,
+    keepInput: detailed,
+    facts: {
+      model: target.model,
+      prompts: target.prompts,
+      params: null,
+      stream: true,
+      temperature: 0,
+      keepText,
+      keepChunks: given.timeline !== "none",
+      requestIdHeader: "X-Request-Id",
+    },
   });
-  const sent = new Map<string, string>();
+  const spec = prepared.lanes > 1 ? sender.laneSpec() : null;
   let probes: ProbeLoad | null = null;
   let profiler: Profiler | null = null;
   if (given.profile === true) profiler = await startProfile(target, (text) => env.warn(text));
@@ -147,21 +154,13 @@ async function benchOn(target: Target, prepared: Prepared, env: RunEnvironment):
       plan,
       facts: planFacts(prepared),
       tokenizer: prepared.facts,
-      target: {
-        ...target,
-        openStreams: () => target.openStreams(),
-        client: countingClient(target.client, counter),
-      },
-      prepare: (planned, history) => {
-        const request = make(planned, history);
-        guard.measured(request.prompt);
-        if (detailed) sent.set(planned.request_id, promptText(request.prompt));
-        return target.client.prepare(request);
-      },
-      warmupDuplicates: () => guard.duplicates(),
+      target: sender.target,
+      prepare: (planned, history) => sender.prepare(planned, history),
+      warmupDuplicates: () => sender.warmupDuplicates(),
+      lanes: spec === null ? null : { count: prepared.lanes, spec },
       history: "recorded",
       keepChunks: given.timeline !== "none",
-      saveText: given.save_text === true || detailed,
+      saveText: keepText,
       stop: given.duration === undefined ? null : { duration_ms: given.duration },
       out: given.out ?? null,
       traceName: dataset.name,
@@ -171,7 +170,7 @@ async function benchOn(target: Target, prepared: Prepared, env: RunEnvironment):
           probes = startProbes(side, target.clock, given.probe_request_rate as number);
         env.onStart?.(run, plan);
       },
-      ...(detailed ? { annotate: (record: RequestRecord) => withInput(record, sent) } : {}),
+      annotate: (record) => sender.annotate(record),
       onRecord: (record) => env.onRecord?.(record),
       onWarning: (text) => env.warn(text),
       onInterrupt: (handler) => env.onInterrupt(handler),
@@ -262,26 +261,4 @@ function tokenizerFacts(
   if (counted === null) return tools.facts;
   const { tokenizer, warning } = counted;
   return { source: tokenizer.source, name: tokenizer.name, warning };
-}
-
-function withInput(record: RequestRecord, sent: Map<string, string>): RequestRecord {
-  const text = sent.get(record.request_id);
-  if (text === undefined) return record;
-  sent.delete(record.request_id);
-  return { ...record, input_text: text };
-}
-
-/** A prompt as a result file shows it: its text; ids and messages as JSON. */
-function promptText(prompt: ModelPrompt): string {
-  switch (prompt.kind) {
-    case "text":
-      return prompt.text;
-    case "ids":
-      return JSON.stringify(prompt.ids);
-    case "messages": {
-      const [only, ...more] = prompt.messages;
-      const content = only?.["content"];
-      return more.length === 0 && typeof content === "string" ? content : JSON.stringify(prompt.messages);
-    }
-  }
 }

@@ -200,6 +200,7 @@ async function startLoad(request: RunRequest, events: LoadEvents): Promise<Load>
     import("./lanes/lane-load.ts"),
     import("./lanes/lane-entry.ts"),
   ]);
+  request.target.disconnect?.();
   return startLaneLoad(
     { ...request, lanes: lanes.count, spec: lanes.spec, entry: await laneEntry() },
     events,

@@ -15,6 +15,8 @@ export interface LaneSpec {
   readonly facts: RequestFacts;
   /** Digests of the warm-up prompts. */
   readonly warmups: readonly string[];
+  /** Keep what each request sent for its record. */
+  readonly keepInput: boolean;
 }
 
 /** The thread's `workerData`. */

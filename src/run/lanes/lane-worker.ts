@@ -10,6 +10,7 @@ import type { DispatchCounts, DispatchRun } from "../../dispatch/dispatch-env.ts
 import { clientOfSpec } from "../client-spec.ts";
 import { within } from "../load.ts";
 import { liveAnswers } from "../live-answers.ts";
+import { createInputTexts } from "../input-texts.ts";
 import { countingClient, createOutputCounter } from "../output-counter.ts";
 import { promptToolsOfSpec } from "../prompt-tools.ts";
 import { createRequestMaker, makerOptions } from "../request-maker.ts";
@@ -51,6 +52,7 @@ async function runLane(start: LaneStart): Promise<void> {
   const tools = await promptToolsOfSpec(spec.tools);
   const counter = createOutputCounter(tools.tokenizer);
   const guard = createWarmupGuard(spec.warmups);
+  const inputs = spec.keepInput ? createInputTexts() : null;
   const own = clientOfSpec(spec.client, clock);
   const client = countingClient(own, counter);
   const make = createRequestMaker(
@@ -80,6 +82,7 @@ async function runLane(start: LaneStart): Promise<void> {
     prepare: (planned, history) => {
       const model = make(planned, liveAnswers(history, plan));
       guard.measured(model.prompt);
+      inputs?.keep(planned.request_id, model.prompt);
       return own.prepare(model);
     },
     history: start.history,
@@ -100,7 +103,7 @@ async function runLane(start: LaneStart): Promise<void> {
       tell(shared, run.counts);
     },
     onRecord: (record, index) => {
-      records.add(record, index);
+      records.add(inputs?.annotate(record) ?? record, index);
       tell(shared, run.counts);
     },
     ...(start.stop === null ? {} : { stop: start.stop }),

@@ -12,6 +12,7 @@ import {
 } from "../../../test/stub/stub-server.ts";
 import { DONE, R, U } from "../../../test/stub/events.ts";
 import { recordsOf, runCommand, summaryOf } from "../../../test/support/run-command.ts";
+import { bench } from "../../cli/commands/bench.ts";
 import { replay } from "../../cli/commands/replay.ts";
 import { RealClock } from "../../core/real-clock.ts";
 import type { RunEnd } from "../../record/manifest.ts";
@@ -318,5 +319,29 @@ describe("--lanes", () => {
     expect(statuses).toEqual(["ok", "ok", "ok", "ok"]);
     const manifest = JSON.parse(readFileSync(join(out, "manifest.json"), "utf8")) as { end: RunEnd };
     expect(manifest.end).toMatchObject({ interrupted: true, not_sent: 4, overdue: 0 });
+  });
+});
+
+describe("bench --lanes", () => {
+  it("sends ids and keeps inputs as without lanes", async () => {
+    const stub = await startStub(() => lasting(1));
+    const out = join(folder, `run${files++}`);
+    const results = join(folder, `r${files++}`);
+    const line = `--dataset-name random --num-prompts 6 --random-input-len 8 --random-output-len 1 --model m
+      --backend openai --ready-check-timeout-sec 0 --lanes 2 --save-detailed --save-result --json
+      --base-url ${stub.url} --result-dir ${results} --out ${out}`;
+    const result = await runCommand(bench, line.split(/\s+/));
+    await stub.close();
+    expect(result.code).toBe(0);
+    const records = [...recordsOf(out).values()];
+    const sent = stub.requests.filter(({ path }) => path.endsWith("/completions"));
+    const byId = new Map(sent.map(({ headers, body }) => [headers["x-request-id"], promptOf(body)]));
+    expect(records).toHaveLength(6);
+    for (const record of records) {
+      expect(record.input_text).toBe(byId.get(record.request_id));
+      expect(record.input_text).not.toBe(undefined);
+    }
+    const manifest = JSON.parse(readFileSync(join(out, "manifest.json"), "utf8")) as { end: RunEnd };
+    expect(manifest.end.lanes).toHaveLength(2);
   });
 });

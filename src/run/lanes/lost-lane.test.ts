@@ -94,7 +94,7 @@ describe("a lane that dies", () => {
         saveText: false,
         stop: { duration_ms: 5000 },
         lanes: 2,
-        spec: { client: target.spec, tools: null, facts, warmups: [] },
+        spec: { client: target.spec, tools: null, facts, warmups: [], keepInput: false },
         entry: pathToFileURL(entry),
       },
       {

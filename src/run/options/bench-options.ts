@@ -77,6 +77,7 @@ const loadOptions = {
   duration: option(duration("s", { positive: true }), L, "stop sending after this"),
   warmup: option(duration("s"), L, "leave the first part out of the measured window", { defaultText: "0" }),
   num_warmups: option(integer({ min: 0 }), L, "unmeasured requests before the run", { defaultText: "0" }),
+  lanes: option(integer({ min: 1 }), L, "worker threads that send", { defaultText: "1" }),
   probe_request_rate: option(
     number({ min: 0 }),
     L,
