@@ -3,6 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { UserError } from "../core/failure.ts";
 import { readLineBatches } from "../core/lines.ts";
+import { withEngineRequests } from "./engine-requests.ts";
 import { readJobs } from "./jobs-file.ts";
 import { readManifest } from "./manifest-file.ts";
 import type { Manifest, PlannedJobRecord } from "./manifest.ts";
@@ -35,7 +36,7 @@ export async function readRun(path: string): Promise<Run> {
     manifest,
     partial: manifest.end === null,
     jobs: () => readJobs(folder),
-    records: () => readRecords(join(folder, "records.jsonl")),
+    records: () => withEngineRequests(folder, readRecords(join(folder, "records.jsonl"))),
     calibration: () => (existsSync(calibration) ? readRecords(calibration) : null),
   };
 }

@@ -70,6 +70,7 @@ export function createServerWatch(options: ServerWatchOptions): EngineWatch {
           clock,
           call,
           every_ms: Math.max(EVERY_MS, (span_ms ?? 0) / MOST_SAMPLES),
+          warn,
         });
       }
       const facts = await readServerFacts(options);

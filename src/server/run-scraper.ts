@@ -6,6 +6,9 @@ import { secrets } from "../core/secret.ts";
 import type { Ms } from "../core/units.ts";
 import { recogniseEngine } from "./engine-metrics.ts";
 import type { EngineSummary } from "./engine-tally.ts";
+import { joinPerfMetrics, PerfDrain, type PerfMetrics, type SentRecord } from "./perf-metrics.ts";
+import { writeEngineRequests } from "../record/engine-requests.ts";
+import { readRecords } from "../record/read-run.ts";
 import { readNvidiaSmi } from "./gpu-metrics.ts";
 import type { HttpCall } from "./http-call.ts";
 import { parsePrometheusText } from "./prometheus-text.ts";
@@ -23,20 +26,29 @@ export interface RunScraperOptions {
   readonly clock: Clock;
   readonly call: HttpCall;
   readonly every_ms: Ms;
+  /** Told what went wrong, if anything. */
+  readonly warn?: (text: string) => void;
 }
 
 export class RunScraper {
   readonly #options: RunScraperOptions;
   #scraper: Scraper | null = null;
+  #folder = "";
+  /** TensorRT-LLM tells of each request by a door of its own. */
+  readonly #perRequest: PerfDrain | null;
   #starting: Promise<void> = Promise.resolve();
 
   constructor(options: RunScraperOptions) {
     this.#options = options;
+    const { engine, metrics_url, call, clock } = options;
+    this.#perRequest =
+      engine === "trtllm" ? new PerfDrain(new URL("/perf_metrics", metrics_url).href, call, clock) : null;
   }
 
   /** When the run folder exists and `t0` is chosen. Returns at once. */
   start(folder: string, t0: Ms): void {
-    const { local_gpus, ...options } = this.#options;
+    const { local_gpus, warn: _warn, ...options } = this.#options;
+    this.#folder = folder;
     const file = join(folder, ENGINE_FILE);
     this.#scraper = new Scraper({
       ...options,
@@ -44,13 +56,34 @@ export class RunScraper {
       t0,
       write: (row) => appendEngineRows(file, [row]),
     });
-    this.#starting = this.#scraper.start();
+    this.#starting = Promise.all([this.#scraper.start(), this.#perRequest?.start()]).then(() => undefined);
   }
 
   /** When the run is over. `null`: it never started, or the server told nothing. */
   async finish(): Promise<EngineSummary | null> {
     await this.#starting;
+    if (this.#scraper !== null && this.#perRequest !== null) await this.#join(await this.#perRequest.stop());
     return (await this.#scraper?.stop()) ?? null;
+  }
+
+  async #join(told: readonly PerfMetrics[]): Promise<void> {
+    if (told.length === 0) return;
+    const records: SentRecord[] = [];
+    for await (const batch of readRecords(join(this.#folder, "records.jsonl")))
+      for (const { request_id, status, sent_ms, last_token_ms } of batch)
+        records.push({ request_id, status, sent_ms, last_token_ms });
+    const joined = joinPerfMetrics(records, told);
+    if (joined.size === 0) {
+      this.#options.warn?.(
+        `/perf_metrics told of ${told.length} requests, which is neither as many as were sent nor as ended well: not used`,
+      );
+      return;
+    }
+    try {
+      writeEngineRequests(this.#folder, joined);
+    } catch {
+      // The run log tells of the disk.
+    }
   }
 }
 

@@ -49,6 +49,27 @@ describe("the engine's own facts", () => {
     });
   });
 
+  it("vLLM: metrics of the request, prefill from the instant it was scheduled", async () => {
+    const metrics = {
+      time_to_first_token_ms: 85.5,
+      generation_time_ms: 20,
+      queue_time_ms: 12.25,
+      mean_itl_ms: 20,
+    };
+    const seen = await observe([
+      [10, R("A")],
+      [30, R("B") + FIN("length")],
+      [31, event({ choices: [], usage: usage(2), metrics }) + DONE],
+    ]);
+    expect(seen.engine).toEqual({
+      queue_ms: 12.25,
+      prefill_ms: 85.5,
+      decode_ms: 20,
+      cached_tokens: null,
+      source: "vllm metrics",
+    });
+  });
+
   it("the simulator: exact queue, prefill and decode times", async () => {
     const seen = await observe([
       [

@@ -20,6 +20,26 @@ export function readTimings(object: Fields, delta: Delta): void {
   if (computed !== null && cached !== null) delta.prompt_tokens ??= computed + cached;
 }
 
+/**
+ * vLLM's `metrics`, where it was started with `--enable-per-request-metrics`: ms. Its "time to first token" begins when the
+ * request was scheduled, so it is the prefill.
+ */
+export function readVllmMetrics(object: Fields, delta: Delta): void {
+  const metrics = asFields(object["metrics"]);
+  if (metrics === null) return;
+  const queue = asNumber(metrics["queue_time_ms"]);
+  const prefill = asNumber(metrics["time_to_first_token_ms"]);
+  const decode = asNumber(metrics["generation_time_ms"]);
+  if (queue === null && prefill === null && decode === null) return;
+  delta.engine = {
+    queue_ms: queue,
+    prefill_ms: prefill,
+    decode_ms: decode,
+    cached_tokens: null,
+    source: "vllm metrics",
+  };
+}
+
 /** The simulated engine's `reprise_sim`: queue, prefill and decode time, ms. */
 export function readSimulated(object: Fields, delta: Delta): void {
   const times = asFields(object["reprise_sim"]);

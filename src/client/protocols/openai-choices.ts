@@ -1,6 +1,6 @@
 /** What completions and chat have in common: a list of choices, usage, the engine's own facts. */
 import type { Delta } from "../protocol.ts";
-import { ArrivalTimes, readMetaInfo, readSimulated, readTimings } from "./engine-times.ts";
+import { ArrivalTimes, readMetaInfo, readSimulated, readTimings, readVllmMetrics } from "./engine-times.ts";
 import { asCount, asFields, bareError, type Fields, JsonReader } from "./json-event.ts";
 import { choiceTokens, readUsage } from "./openai-usage.ts";
 
@@ -34,6 +34,7 @@ export abstract class ChoicesReader extends JsonReader {
     if (hasUsage) readUsage(object["usage"], delta);
     readTimings(object, delta);
     readSimulated(object, delta);
+    readVllmMetrics(object, delta);
     return true;
   }
 
