@@ -26,6 +26,7 @@ export async function finishRun(
 ): Promise<ExitCode> {
   const analysis = await analyzeFolder(finished.folder, summaryFlags(given as JsonObject));
   saveSummary(finished.folder, analysis, io);
+  warnOfEmptyWindow(analysis, io);
   await showReport(analysis, finished.folder, given.json === true ? "json" : "terminal", io);
   await also?.(analysis);
   if (finished.earlyStop !== null) {
@@ -36,6 +37,14 @@ export async function finishRun(
     maxFailureRate: given.max_failure_rate ?? 0,
     strictValidity: given.strict_validity ?? false,
   });
+}
+
+/** A warm-up longer than the run leaves every statistic empty without a failure. */
+function warnOfEmptyWindow({ summary }: RunAnalysis, io: Io): void {
+  if (summary.counts.ok === 0 || summary.requests["e2e"]?.n !== 0) return;
+  io.err(
+    "warning: nothing was measured: no ok request was due in the measured window (--warmup, --duration)\n",
+  );
 }
 
 /** The summary is shown whatever the disk says of it; a disk that refuses is told. */

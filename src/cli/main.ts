@@ -61,9 +61,10 @@ main(process.argv.slice(2)).then(
   },
   (error: unknown) => {
     if (error instanceof UserError) {
-      process.stderr.write(
-        secrets.redact(`reprise: ${error.message}${error.hint === null ? "" : ` (${error.hint})`}\n`),
-      );
+      const text = `reprise: ${error.message}${error.hint === null ? "" : ` (${error.hint})`}`;
+      // It may hold file names, or what a server said.
+      const lines = secrets.redact(text).split("\n").map(plainText);
+      process.stderr.write(`${lines.join("\n")}\n`);
       process.exitCode = error.exitCode;
       return;
     }

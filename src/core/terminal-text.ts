@@ -19,3 +19,14 @@ export function shortText(text: string, max: number): string {
   const plain = plainText(text);
   return plain.length <= max ? plain : `${plain.slice(0, Math.max(0, max - 1))}…`;
 }
+
+/**
+ * A JSON text with those of its characters escaped that JSON allows as they are but that could steer a terminal. The value
+ * stays the same.
+ */
+export function plainJson(json: string): string {
+  return json.replace(
+    /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

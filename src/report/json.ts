@@ -1,3 +1,4 @@
+import { plainJson } from "../core/terminal-text.ts";
 import { redactedJson } from "../record/redacted-json.ts";
 import type { ReportFormat } from "./report-format.ts";
 
@@ -5,5 +6,5 @@ import type { ReportFormat } from "./report-format.ts";
 export const json: ReportFormat = {
   name: "json",
   title: "every number, for scripts (the content of summary.json)",
-  render: ({ analysis }) => `${redactedJson(analysis.summary, 2)}\n`,
+  render: ({ analysis }) => `${plainJson(redactedJson(analysis.summary, 2))}\n`,
 };

@@ -1,4 +1,5 @@
 /** `reprise compare RUN RUN...` */
+import { plainJson } from "../../core/terminal-text.ts";
 import {
   compareRuns,
   comparisonJson,
@@ -86,7 +87,7 @@ export const compare = verb({
     const output = openOutput(given.output ?? null, io);
     if (format === "json") {
       const all = judged.map(({ comparison, gate }) => comparisonJson(comparison, gate));
-      await output.write(`${JSON.stringify(all.length === 1 ? all[0] : all, null, 2)}\n`);
+      await output.write(`${plainJson(JSON.stringify(all.length === 1 ? all[0] : all, null, 2))}\n`);
     } else {
       const parts = judged.map(({ comparison, gate }) => RENDERERS[format](comparison, gate));
       await output.write(parts.join("\n"));

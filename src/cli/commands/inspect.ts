@@ -1,4 +1,5 @@
 /** `reprise inspect TRACE` */
+import { plainJson } from "../../core/terminal-text.ts";
 import { UserError } from "../../core/failure.ts";
 import { integer, option, text, toggle } from "../../run/options/option.ts";
 import { inspectTrace } from "../../trace/inspect.ts";
@@ -30,7 +31,9 @@ export const inspect = verb({
     });
     const inspection = inspectTrace(trace);
     await io.out(
-      given.json === true ? `${JSON.stringify(inspection, null, 2)}\n` : inspectionText(inspection),
+      given.json === true
+        ? `${plainJson(JSON.stringify(inspection, null, 2))}\n`
+        : inspectionText(inspection),
     );
     return 0;
   },

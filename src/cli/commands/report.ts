@@ -1,5 +1,5 @@
 /** `reprise report RUN` */
-import { UserError } from "../../core/failure.ts";
+import { EXIT, UserError } from "../../core/failure.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { measureOptions } from "../../run/options/measure-options.ts";
 import { option, text, toggle } from "../../run/options/option.ts";
@@ -65,6 +65,8 @@ export const report = verb({
       given.table ?? null,
     );
     await output.close();
-    return 0;
+    // An objective asked for here is judged here; those of the run itself were judged at its end.
+    const isMissed = given.slo !== undefined && analysis.summary.objectives.some(({ met }) => !met);
+    return isMissed ? EXIT.missed : EXIT.good;
   },
 });
