@@ -1,5 +1,6 @@
 /** What the manifest says of a replay's plan beyond the plan itself. */
 import { resolve } from "node:path";
+import type { Plan } from "../plan/plan.ts";
 import type { PlanFacts } from "../record/manifest.ts";
 import { recordedPromptTokens } from "../trace/trace-request.ts";
 import type { Provenance } from "../trace/trace.ts";
@@ -10,6 +11,7 @@ import type { Target } from "./target.ts";
 
 export function planFacts(
   { trace, sha256 }: TraceWorkload,
+  plan: Plan,
   tracePath: string,
   given: ReplayGiven,
   target: Target,
@@ -29,22 +31,41 @@ export function planFacts(
     duration_ms: given.duration ?? null,
     warmup_ms: given.warmup ?? 0,
     prompt_tokens: promptTokens,
-    provenance: replayProvenance(trace.provenance, given),
+    provenance: replayProvenance(trace.provenance, given, plan),
     gpus: given.gpus ?? (typeof told === "number" ? told : null),
   };
 }
 
-/** What is replayed as recorded, inferred or made up. `missing` in a trace is made up here, where something must be sent. */
-function replayProvenance(provenance: Provenance, given: ReplayGiven): Record<string, string> {
+/**
+ * What is replayed as recorded, inferred or made up, option by option. `missing` in a trace is made up here where something
+ * must be sent or waited for.
+ */
+function replayProvenance(provenance: Provenance, given: ReplayGiven, plan: Plan): Record<string, string> {
   const out: Record<string, string> = {};
   for (const [property, origin] of Object.entries(provenance)) {
-    const madeUp = property === "prompt_text" || property === "prompt_length" || property === "arrivals";
+    // Unknown think times are 0, sampling is greedy.
+    const madeUp = property !== "output_length" && property !== "order" && property !== "prefix_sharing";
     out[property] = origin === "missing" && madeUp ? "made up" : origin;
   }
-  if (given.pacing === "closed") out["arrivals"] = "replaced";
-  else if (given.arrival_type !== undefined && given.arrival_type !== "trace") out["arrivals"] = "made up";
-  if (given.input_length !== undefined) out["prompt_length"] = out["prompt_text"] = "made up";
+  const waits = plan.requests.some(({ release }) => release.kind === "after");
+  if (!waits) out["think_time"] = plan.pacing === "recorded" && hasTurns(plan) ? "by arrival" : "none";
+  else if (given.think_scale !== undefined && given.think_scale !== 1)
+    out["think_time"] = `${out["think_time"]}, scaled`;
+  if (waits && plan.gaps_capped > 0) out["think_time"] = `${out["think_time"]}, capped`;
+  const { arrival_type: type = "trace", arrival_rate: rate, speed = 1 } = given;
+  if (plan.pacing === "closed") out["arrivals"] = "replaced";
+  else if (type !== "trace") out["arrivals"] = "made up";
+  else if (rate !== undefined || speed !== 1) out["arrivals"] = `${out["arrivals"]}, scaled`;
+  if (given.spread === true) out["arrivals"] = `${out["arrivals"]}, spread`;
+  if (given.input_length !== undefined)
+    out["prompt_length"] = out["prompt_text"] = out["prefix_sharing"] = "made up";
+  if (given.history === "live")
+    out["prompt_text"] = out["prefix_sharing"] = `${out["prompt_text"]}, answers live`;
   if (given.output_length !== undefined) out["output_length"] = "made up";
-  if (given.output === "free") out["output_length"] = "left free";
+  if (given.output === "free" || out["output_length"] === "missing") out["output_length"] = "left free";
   return out;
+}
+
+function hasTurns(plan: Plan): boolean {
+  return plan.jobs.some((job) => job.requests.length > 1);
 }

@@ -44,6 +44,7 @@ export async function runReplay(request: ReplayRequest, env: RunEnvironment): Pr
   });
   const seed = given.seed ?? drawSeed();
   const { plan, lanes } = planLanes(planOfTrace(workload.jobs, given, seed), given.lanes ?? 1);
+  checkHistory(given, plan);
   env.onPlan?.(workload, plan);
   const chat = workload.trace.requests.some((request) => request.prompt.kind === "messages");
   const defaultBackend = chat ? "openai-chat" : "openai";
@@ -109,7 +110,7 @@ async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment)
     options: { trace: tracePath, ...optionsForManifest(given as JsonObject) },
     seeds: { seed, ...(given.prompt_seed === undefined ? {} : { prompt_seed: given.prompt_seed }) },
     plan,
-    facts: planFacts(workload, tracePath, given, target),
+    facts: planFacts(workload, plan, tracePath, given, target),
     tokenizer: tools.facts,
     target: sender.target,
     prepare: (planned, history) => sender.prepare(planned, history),
@@ -180,6 +181,22 @@ async function beforeRun(
   }
   if (given.preload === true)
     for (const prompt of preloadPrompts(plan, tools.composer)) await side.send(prompt, 1);
+}
+
+/** Live answers need later turns that hold the earlier ones as messages, and that wait for them. */
+function checkHistory({ history }: ReplayGiven, plan: Plan): void {
+  if (history !== "live") return;
+  if (!plan.requests.some(({ request }) => request.prompt.kind === "messages"))
+    throw new UserError(
+      "--history live: the trace holds no messages, so there is no history to put answers into",
+      {
+        hint: "leave it out: the prompts have the recorded lengths and prefixes",
+      },
+    );
+  if (plan.pacing === "recorded")
+    throw new UserError("--history live: with --pacing recorded no turn waits for the answer before it", {
+      hint: "use --pacing jobs",
+    });
 }
 
 function checkContradictions(given: ReplayGiven): void {
