@@ -22,7 +22,17 @@ async function load(run: number, { detail }: RunPage): Promise<Columns | null> {
     await pause();
   }
   const stream = new Blob(packed as BlobPart[]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Columns(new Uint8Array(await new Response(stream).arrayBuffer()), detail.directory);
+  const columns = new Columns(new Uint8Array(await new Response(stream).arrayBuffer()), detail.directory);
+  // Unpacked a few at a time; the records only when one is opened.
+  let began = performance.now();
+  for (const [name, { kind }] of Object.entries(detail.directory)) {
+    if (kind === "text") continue;
+    columns.numbers(name);
+    if (performance.now() - began < 20) continue;
+    await pause();
+    began = performance.now();
+  }
+  return columns;
 }
 
 function documentRead(): Promise<void> {

@@ -25,7 +25,8 @@ export interface DistributionSeries {
 
 interface Props {
   readonly title: string;
-  readonly unit: "ms" | string;
+  /** `ms` for times. */
+  readonly unit: string;
   readonly series: readonly DistributionSeries[];
   /** A bound to draw, e.g. the budget. */
   readonly bound?: { readonly at: number; readonly label: string } | null;

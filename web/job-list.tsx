@@ -67,10 +67,13 @@ export function JobList({
   const shown = order.subarray(at * PAGE, (at + 1) * PAGE);
   const present = CAUSES.filter((cause) => jobs.causes[cause].some((value) => value > 0));
   const head = (key: SortKey, title: string, number = true): JSX.Element => (
-    <th class={number ? "n" : ""} aria-sort={sort === key ? "descending" : "none"}>
+    <th
+      class={number ? "n" : ""}
+      aria-sort={sort !== key ? "none" : key === "start" ? "ascending" : "descending"}
+    >
       <button type="button" onClick={() => onSort(key)}>
         {title}
-        {sort === key ? " ↓" : ""}
+        {sort !== key ? "" : key === "start" ? " ↑" : " ↓"}
       </button>
     </th>
   );

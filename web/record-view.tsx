@@ -22,7 +22,7 @@ export function RecordView({ jobs, turn }: { readonly jobs: Jobs; readonly turn:
   return (
     <div class="record">
       <h4 ref={heading} tabIndex={-1}>
-        Record of {plainText(String(record["request_id"] ?? ""))}
+        Record of {plainText(typeof record["request_id"] === "string" ? record["request_id"] : "")}
       </h4>
       <dl>
         {Object.entries(record).map(([key, value]) => (

@@ -26,13 +26,14 @@ interface Props {
 
 const ROW = 20;
 const LABEL = 96;
+const AXIS = 20;
 /** More lines than this are not drawn; the table below has them all. */
 export const MOST_LANES = 400;
 
 export function TurnLanes({ jobs, lanes, starts, length, selected, onSelect, label }: Props): JSX.Element {
   const [ref, width] = useWidth();
   const shown = lanes.slice(0, MOST_LANES);
-  const height = shown.length * ROW + 26;
+  const height = shown.length * ROW + AXIS;
   const x = linearScale([0, Math.max(1, length)], [LABEL, Math.max(LABEL + 10, width - 14)]);
   return (
     <div ref={ref} class="lanes">
@@ -40,8 +41,8 @@ export function TurnLanes({ jobs, lanes, starts, length, selected, onSelect, lab
         <svg width={width} height={height} role="img" aria-label={label}>
           {timeTicks(0, length, Math.max(2, Math.floor((width - LABEL) / 90))).map((tick) => (
             <g key={tick}>
-              <line class="grid" x1={x(tick)} x2={x(tick)} y1={0} y2={height - 20} />
-              <text class="tick" x={x(tick)} y={height - 6} text-anchor="middle">
+              <line class="grid" x1={x(tick)} x2={x(tick)} y1={AXIS - 4} y2={height} />
+              <text class="tick" x={x(tick)} y={12} text-anchor="middle">
                 {tickTime(tick)}
               </text>
             </g>
@@ -57,13 +58,13 @@ export function TurnLanes({ jobs, lanes, starts, length, selected, onSelect, lab
                 class={`lane ${chosen ? "selected" : ""} ${turn === null ? "" : "clickable"}`}
                 onClick={() => turn !== null && onSelect(lane.run, turn)}
               >
-                <rect class="lane-back" x={0} y={row * ROW} width={width} height={ROW} />
-                <text class="lane-label" x={4} y={row * ROW + 14} fill={lane.colour ?? "currentColor"}>
+                <rect class="lane-back" x={0} y={AXIS + row * ROW} width={width} height={ROW} />
+                <text class="lane-label" x={4} y={AXIS + row * ROW + 14} fill={lane.colour ?? "currentColor"}>
                   {lane.label}
                 </text>
-                {turn !== null && <Bars jobs={of} turn={turn} start={start} x={x} y={row * ROW + 4} />}
+                {turn !== null && <Bars jobs={of} turn={turn} start={start} x={x} y={AXIS + row * ROW + 4} />}
                 {turn === null && (
-                  <text class="tick" x={LABEL + 4} y={row * ROW + 14}>
+                  <text class="tick" x={LABEL + 4} y={AXIS + row * ROW + 14}>
                     not in this run
                   </text>
                 )}

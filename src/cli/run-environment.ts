@@ -13,7 +13,13 @@ export interface RunSession {
   end(): void;
 }
 
-export function runEnvironment(io: Io, options: { readonly quiet: boolean }): RunSession {
+export interface SessionOptions {
+  readonly quiet: boolean;
+  /** Told the run's folder once it exists. */
+  readonly onFolder?: (folder: string) => void;
+}
+
+export function runEnvironment(io: Io, options: SessionOptions): RunSession {
   let progress: Progress | null = null;
   const say = (text: string): void => {
     progress?.clear();
@@ -35,6 +41,7 @@ export function runEnvironment(io: Io, options: { readonly quiet: boolean }): Ru
         for (const note of [...dataset.notes, ...plan.notes]) say(`  ${plainText(note)}`);
       },
       onStart: (run, plan) => {
+        options.onFolder?.(run.folder);
         if (options.quiet) return;
         say(`run folder: ${plainText(run.folder)}`);
         if (run.virtual) return;
@@ -45,6 +52,7 @@ export function runEnvironment(io: Io, options: { readonly quiet: boolean }): Ru
           span_ms: plan.span_ms,
           tty: io.errIsTty,
           columns: io.columns,
+          planned: plannedJobs(plan),
           write: (text) => io.err(text),
         });
       },
@@ -63,6 +71,15 @@ export function runEnvironment(io: Io, options: { readonly quiet: boolean }): Ru
       progress?.stop();
       progress = null;
     },
+  };
+}
+
+/** Turns and budget by job, for the job times of the live view. */
+function plannedJobs(plan: Plan): (jobId: string) => { turns: number; budget_ms: number | null } | null {
+  const jobs = new Map(plan.jobs.map((job) => [job.job_id, job]));
+  return (jobId) => {
+    const job = jobs.get(jobId);
+    return job === undefined ? null : { turns: job.requests.length, budget_ms: job.budget_ms };
   };
 }
 

@@ -48,7 +48,7 @@ export async function* reportPage(request: ReportPageRequest): AsyncGenerator<st
         name,
         folder,
         analysis,
-        records: run.records,
+        records: () => run.records(),
         engineRows: () => readEngineRows(run.folder),
         bands: sample === null ? {} : bands(sample),
         limits,

@@ -10,9 +10,11 @@ import { option, text, toggle } from "../../run/options/option.ts";
 import type { ReplayGiven } from "../../run/options/replay-options.ts";
 import { runReplay } from "../../run/replay.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { reportPage } from "../../ui/report-page.ts";
+import { openOutput } from "../output-file.ts";
 import { packageFile } from "../package-file.ts";
 import { runEnvironment } from "../run-environment.ts";
-import { verb } from "../verb.ts";
+import { verb, type Io } from "../verb.ts";
 
 /** Two sizes of the server's batch: one that keeps agents waiting, one that does not. */
 const CONFIGURATIONS = [
@@ -66,8 +68,14 @@ export const demo = verb({
       runs.push({ name, folder: finished.folder, analysis });
       io.err(`${name}: ${finished.folder}\n`);
     }
+    const page = await writePage(
+      runs.map(({ folder }) => folder),
+      given.out ?? null,
+      io,
+    );
     const compared = runs.map(({ name, analysis }) => ({ name, summary: analysis.summary }));
     if (given.json === true) {
+      io.err(`page: ${page}\n`);
       await io.out(
         `${JSON.stringify(Object.fromEntries(compared.map(({ name, summary }) => [name, summary])), null, 2)}\n`,
       );
@@ -75,12 +83,21 @@ export const demo = verb({
     }
     await io.out(`\n${answer(compared)}\n\n${renderComparison(compared, io.colour)}`);
     await io.out(
-      `\nEvery number of one run:  reprise report ${runs[1]?.folder}\nYour own server:          reprise replay TRACE --base-url http://host:8000 --model NAME\n`,
+      `\nAs a page, job by job:    ${page}\nEvery number of one run:  reprise report ${runs[1]?.folder}\nYour own server:          reprise replay TRACE --base-url http://host:8000 --model NAME\n`,
     );
     io.err(`done in ${formatDuration(io.clock.now() - started)}\n`);
     return 0;
   },
 });
+
+/** The page of both runs: `report.html` in the folder that was asked for, else beside the first run under its name. */
+async function writePage(folders: readonly string[], out: string | null, io: Io): Promise<string> {
+  const path = out === null ? `${folders[0] ?? "demo"}-report.html` : join(out, "report.html");
+  const file = openOutput(path, io);
+  for await (const part of reportPage({ folders, flags: {} })) await file.write(part);
+  await file.close();
+  return path;
+}
 
 /** The question's answer in words: the configuration with fewer jobs over budget, and where the difference comes from. */
 function answer(

@@ -54,6 +54,11 @@ export const VERBS: readonly VerbEntry[] = [
     load: async () => (await import("./sweep.ts")).sweep,
   },
   {
+    name: "ui",
+    summary: "local web page: runs, the run under way, comparison, job by job",
+    load: async () => (await import("./ui.ts")).ui,
+  },
+  {
     name: "sim",
     summary: "runs the simulated engine as an OpenAI-compatible server",
     load: async () => (await import("./sim.ts")).sim,

@@ -1,12 +1,15 @@
 /** `reprise replay TRACE` */
 import { UserError } from "../../core/failure.ts";
+import { GROUP } from "../../run/options/groups.ts";
+import { option, toggle } from "../../run/options/option.ts";
 import { replayOptions, type ReplayGiven } from "../../run/options/replay-options.ts";
 import { runReplay } from "../../run/replay.ts";
 import { parseSummaryOptions } from "../../metric/index.ts";
 import { summaryFlags } from "../../run/analyze-run.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { writeCompatOutput } from "../compat-output.ts";
+import { checkResultFolder, type CompatRequest, writeCompatOutput } from "../compat-output.ts";
 import { finishRun } from "../finish-run.ts";
+import { openLivePage, type LivePage } from "../live-page.ts";
 import { runEnvironment } from "../run-environment.ts";
 import { verb } from "../verb.ts";
 import { withConfigFile } from "../config-file.ts";
@@ -17,38 +20,43 @@ export const replay = verb({
   positionals: [
     { name: "TRACE", help: "trace file or folder, any known format; - for standard input", required: false },
   ],
-  options: replayOptions,
+  options: {
+    ...replayOptions,
+    ui: option(toggle(), GROUP.output, "show the run under way on a local web page"),
+  },
   examples: [
     "reprise replay agents.jsonl --base-url http://localhost:8000 --model my-model",
     "reprise replay trace.csv.gz --speed 20 --backend openai-chat --max-concurrency 64",
     'reprise replay agents.jsonl --pacing closed --max-concurrency 16 --job-budget 60s --slo "budget_miss_rate <= 1%"',
     "reprise replay agents.jsonl --backend sim --sim max_num_seqs=16 --virtual-time",
   ],
-  async run(flags, words, io) {
+  async run({ ui, ...flags }, words, io) {
     const given: ReplayGiven = await withConfigFile(replayOptions, flags, io.env);
     const tracePath = traceOf(given, words);
     // Objectives that cannot be understood are refused before anything is sent.
     parseSummaryOptions(summaryFlags(given as JsonObject));
-    const session = runEnvironment(io, { quiet: given.quiet === true });
+    let livePage: LivePage | undefined;
+    const compat: CompatRequest = {
+      format: "trace-replayer",
+      table: given.table ?? (given.trace_file === undefined ? "none" : "trace-replayer"),
+      save: given.save_result === true,
+      append: false,
+      dir: given.result_dir ?? null,
+      fileName: given.result_filename ?? null,
+    };
+    checkResultFolder(compat);
+    const session = runEnvironment(io, {
+      quiet: given.quiet === true,
+      ...(ui === true ? { onFolder: (folder) => (livePage = openLivePage(folder, io)) } : {}),
+    });
     const finished = await runReplay({ given, tracePath, command: "replay" }, session.environment).finally(
       () => session.end(),
     );
-    return finishRun(finished, given, io, (analysis) =>
-      writeCompatOutput(
-        analysis,
-        finished.folder,
-        {
-          format: "trace-replayer",
-          table: given.table ?? (given.trace_file === undefined ? "none" : "trace-replayer"),
-          save: given.save_result === true,
-          append: false,
-          dir: given.result_dir ?? null,
-          fileName: given.result_filename ?? null,
-        },
-        given.json === true,
-        io,
-      ),
+    const code = await finishRun(finished, given, io, (analysis) =>
+      writeCompatOutput(analysis, finished.folder, compat, given.json === true, io),
     );
+    await livePage?.end();
+    return code;
   },
 });
 

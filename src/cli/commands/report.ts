@@ -27,12 +27,18 @@ export const report = verb({
     ),
     json: option(toggle(), G, "the same as --format json"),
     output: option(text("<file>"), G, "write there instead of standard output", { short: "-o" }),
-    table: option(text("<name>"), G, "csv: which table: jobs, requests or metrics"),
+    table: option(
+      text("<name>"),
+      G,
+      "csv: which table: jobs, requests or metrics; vllm, fastdeploy, trace-replayer: printed",
+    ),
+    detailed: option(toggle(), G, "vllm, fastdeploy: one entry a request, as with --save-detailed"),
     ...measureOptions,
   },
   examples: [
     "reprise report runs/20260131-120000-agents-my-model",
     "reprise report RUN --format csv --table jobs -o jobs.csv",
+    "reprise report RUN --format vllm -o result.json",
     'reprise report RUN --job-budget 90s --slo "p95(job_e2e) <= 60s"',
     "reprise report runs/batch-2 runs/batch-8 -o report.html",
   ],
@@ -63,6 +69,7 @@ export const report = verb({
       format,
       { colour: toTerminal && io.colour, out: (part) => output.write(part) },
       given.table ?? null,
+      given.detailed ?? null,
     );
     await output.close();
     // An objective asked for here is judged here; those of the run itself were judged at its end.
