@@ -1,6 +1,7 @@
 /** What other tools' users expect at the end of a run: their printed table, and their result files. Both come from the log. */
-import { appendFileSync, existsSync, statSync } from "node:fs";
+import { accessSync, appendFileSync, constants, existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { UserError } from "../core/failure.ts";
 import type { RunAnalysis } from "../metric/index.ts";
 import { writeError, writeFileAtomic } from "../record/atomic-file.ts";
 import { makeFolder } from "../record/make-folder.ts";
@@ -19,6 +20,23 @@ export interface CompatRequest {
   readonly append: boolean;
   readonly dir: string | null;
   readonly fileName: string | null;
+}
+
+/** Before the run: a folder that cannot take the result file is no reason to lose an hour. */
+export function checkResultFolder(
+  request: Pick<CompatRequest, "save" | "append" | "dir" | "fileName">,
+): void {
+  if (!request.save && !request.append) return;
+  const folder = dirname(join(request.dir ?? "", request.fileName ?? "result.json"));
+  try {
+    makeFolder(folder);
+    accessSync(folder, constants.W_OK);
+  } catch (error) {
+    throw new UserError(
+      `${folder}: no result file can be written there (${(error as NodeJS.ErrnoException).code ?? "error"})`,
+      { hint: "choose another folder with --result-dir" },
+    );
+  }
 }
 
 /** Only the files with `json`: stdout then holds our summary and nothing else. */

@@ -64,12 +64,13 @@ export async function showReport(
   format: string,
   io: Pick<Io, "colour"> & { out(text: string): Promise<void> },
   table: string | null = null,
+  detailed: boolean | null = null,
 ): Promise<void> {
   const run = await readRun(folder);
   const text = renderReport(format, {
     analysis,
     records: () => run.records(),
-    options: { colour: io.colour, table },
+    options: { colour: io.colour, table, detailed },
   });
   for await (const part of typeof text === "string" ? [text] : text) await io.out(part);
 }

@@ -1,4 +1,4 @@
-/** Whose result file and table a bench writes where `--result-format` does not say. ADR 8. */
+/** Whose result file and table a bench writes where `--result-format` does not say. ADR 9. */
 import { METRIC_COLUMNS } from "../report/compat/metric-columns.ts";
 import type { BenchGiven } from "./options/bench-options.ts";
 

@@ -419,4 +419,40 @@ describe("streams", () => {
     const later = await runCommand(report, [path, "--format", "fastdeploy"]);
     expect(later.out.trimEnd()).toBe(run.results[names[0] as string]);
   });
+
+  it("--json: our summary and nothing else on stdout, the file all the same", async () => {
+    const run = await runCompat("bench", [...asked, "--json"], { script });
+    expect(JSON.parse(run.out)).toMatchObject({ reprise_summary: 1, counts: { ok: 2 } });
+    expect(run.result).toMatchObject({ completed: 2 });
+  });
+
+  it("failures: exit 1, counted in the file; a key in a header is in neither", async () => {
+    const bad = (): { bytes: Buffer }[] => [
+      {
+        bytes: response(['{"error":{"message":"sk-CANARY says no"}}'], "length", {
+          status: "500 No",
+          type: "application/json",
+        }),
+      },
+    ];
+    const run = await runCompat(
+      "bench",
+      [...asked, "--result-format", "vllm", "--header", "Authorization=Bearer sk-CANARY"],
+      {
+        script: bad,
+      },
+    );
+    expect(run.code).toBe(1);
+    expect(run.result).toMatchObject({ completed: 0, failed: 2, mean_ttft_ms: 0, request_throughput: 0 });
+    expect(run.all[0]?.headers["authorization"]).toBe("Bearer sk-CANARY");
+    const [errors] = Object.values(run.results);
+    expect(errors).toContain("says no");
+    expect(`${run.out}${run.err}${errors}${JSON.stringify(run.manifest)}`).not.toContain("CANARY");
+  });
+
+  it("a folder that cannot take the file is told before anything is sent", async () => {
+    const run = await runCompat("bench", [...argv, "--save-result", "--result-dir", "/proc/nowhere"]);
+    expect([run.code, run.all.length]).toEqual([2, 0]);
+    expect(run.err).toContain("/proc/nowhere: no result file can be written there");
+  });
 });

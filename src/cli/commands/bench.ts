@@ -2,13 +2,14 @@
 import { UserError } from "../../core/failure.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { parseSummaryOptions } from "../../metric/index.ts";
+import { redactedJson } from "../../record/redacted-json.ts";
 import { summaryFlags } from "../../run/analyze-run.ts";
 import { runBench } from "../../run/bench.ts";
 import { backendOf } from "../../run/http-target.ts";
 import { benchOptions, type BenchGiven } from "../../run/options/bench-options.ts";
 import { resultFormatOf } from "../../run/result-format.ts";
 import type { RunEnvironment } from "../../run/run-environment.ts";
-import { writeCompatOutput } from "../compat-output.ts";
+import { checkResultFolder, type CompatRequest, writeCompatOutput } from "../compat-output.ts";
 import { withConfigFile } from "../config-file.ts";
 import { finishRun } from "../finish-run.ts";
 import { runEnvironment } from "../run-environment.ts";
@@ -38,25 +39,21 @@ export const bench = verb({
       });
     const given: BenchGiven = await withConfigFile(benchOptions, flags, io.env);
     parseSummaryOptions(summaryFlags(given as JsonObject));
+    const format = resultFormatOf(given, backendOf(given, "openai-chat"));
+    const compat: CompatRequest = {
+      format,
+      table: given.table ?? format,
+      save: given.save_result === true,
+      append: given.append_result === true,
+      dir: given.result_dir ?? null,
+      fileName: given.result_filename ?? null,
+    };
+    checkResultFolder(compat);
     const session = runEnvironment(io, { quiet: given.quiet === true });
     const watched = given.debug === true ? withRecords(session.environment, io) : session.environment;
     const finished = await runBench(given, watched).finally(() => session.end());
-    const format = resultFormatOf(given, backendOf(given, "openai-chat"));
     return finishRun(finished, given, io, (analysis) =>
-      writeCompatOutput(
-        analysis,
-        finished.folder,
-        {
-          format,
-          table: given.table ?? format,
-          save: given.save_result === true,
-          append: given.append_result === true,
-          dir: given.result_dir ?? null,
-          fileName: given.result_filename ?? null,
-        },
-        given.json === true,
-        io,
-      ),
+      writeCompatOutput(analysis, finished.folder, compat, given.json === true, io),
     );
   },
 });
@@ -67,7 +64,7 @@ function withRecords(environment: RunEnvironment, io: Io): RunEnvironment {
     ...environment,
     onRecord: (record) => {
       environment.onRecord?.(record);
-      io.err(`${JSON.stringify(record)}\n`);
+      io.err(`${redactedJson(record)}\n`);
     },
   };
 }

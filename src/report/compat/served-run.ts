@@ -33,7 +33,7 @@ export interface ServedRun {
   readonly requests: readonly ServedRequest[];
   /** Ok requests. */
   readonly completed: number;
-  /** All others, also those that were planned and never sent. */
+  /** Sent and not ok. What was never sent (`--duration`, an interruption) is in neither. */
   readonly failed: number;
   /** First start → last end of all requests sent. */
   readonly duration_ms: Ms;
@@ -91,6 +91,7 @@ class Collector {
   readonly #ends = new NumberColumn();
   #first = Infinity;
   #last = -Infinity;
+  #sent = 0;
   #completed = 0;
   #input = 0;
   #output = 0;
@@ -102,6 +103,7 @@ class Collector {
   add(record: RequestRecord): void {
     const start = record.sent_ms === null ? null : record.sent_ms - record.connect_ms;
     if (start !== null) {
+      this.#sent++;
       this.#first = Math.min(this.#first, start);
       this.#last = Math.max(this.#last, record.end_ms ?? start);
     }
@@ -177,7 +179,7 @@ class Collector {
     return {
       requests,
       completed: this.#completed,
-      failed: requests.length - this.#completed,
+      failed: this.#sent - this.#completed,
       duration_ms: sent ? this.#last - this.#first : 0,
       total_input: this.#input,
       total_output: this.#output,
