@@ -48,11 +48,13 @@ export async function writeCompatOutput(
   io: Io,
 ): Promise<void> {
   const { table, format } = request;
+  const saves = request.save || request.append;
+  // The file first: what it reads of the log is all that the table needs.
+  const text = saves ? (await renderText(format, analysis, folder, {})).trimEnd() : "";
   if (!json && table !== "none")
     await io.out(`\n${await renderText(table, analysis, folder, { table: "printed" })}`);
-  if (!request.save && !request.append) return;
+  if (!saves) return;
   const path = resultPath(analysis, request);
-  const text = (await renderText(format, analysis, folder, {})).trimEnd();
   try {
     makeFolder(dirname(path));
     if (request.append) {

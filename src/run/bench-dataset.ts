@@ -1,5 +1,6 @@
 /** What `bench` sends, as turns: a dataset by its name, made-up prompts, or a trace of any format. */
 import { createHash } from "node:crypto";
+import { statSync } from "node:fs";
 import { UserError } from "../core/failure.ts";
 import { readBytes, readLineBatches } from "../core/lines.ts";
 import { createRng, type Rng } from "../core/random.ts";
@@ -128,6 +129,8 @@ const DETECTED = "";
 
 /** Datasets whose rows are no trace are told by their first row; everything else is left to the trace's detection. */
 async function nameOfFile(path: string): Promise<string> {
+  // Standard input can be read only once, and a folder is always a trace.
+  if (path === "-" || statSync(path, { throwIfNoEntry: false })?.isFile() === false) return DETECTED;
   for await (const batch of readLineBatches(path)) {
     const first = batch.find(({ text }) => text.trim() !== "");
     if (first === undefined) continue;

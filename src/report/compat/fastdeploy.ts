@@ -30,7 +30,7 @@ export async function fastdeployResult(input: ReportInput): Promise<Record<strin
     tokenizer_id: settings.tokenizer,
     num_prompts: manifest.plan.requests,
     ...manifest.metadata,
-    ...trafficOf(manifest.options),
+    ...trafficOf(manifest),
     duration: served.duration_ms / 1000,
     completed: served.completed,
     total_input_tokens: served.total_input,

@@ -1,5 +1,5 @@
 /** What a result file needs of the run's own options, as its manifest has them. */
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
 import { parseGoodput } from "../../metric/index.ts";
 import type { Manifest } from "../../record/manifest.ts";
 import type { ReportOptions } from "../report-format.ts";
@@ -48,7 +48,9 @@ export function localStamp(iso: string): string {
 }
 
 /** Rate, burstiness, cap and ramp as both result files hold them. */
-export function trafficOf(options: JsonObject): Record<string, JsonValue> {
+export function trafficOf({ options, command }: Manifest): Record<string, JsonValue> {
+  // A replayed trace has no rate unless one was asked for.
+  const rate = command === "bench" ? "inf" : (options["arrival_rate"] ?? null);
   const ramp: Record<string, JsonValue> =
     options["ramp_up_strategy"] === undefined
       ? {}
@@ -58,7 +60,7 @@ export function trafficOf(options: JsonObject): Record<string, JsonValue> {
           ramp_up_end_rps: options["ramp_up_end_rps"] ?? null,
         };
   return {
-    request_rate: options["request_rate"] ?? "inf",
+    request_rate: options["request_rate"] ?? rate,
     burstiness: options["burstiness"] ?? 1,
     max_concurrency: options["max_concurrency"] ?? null,
     ...ramp,

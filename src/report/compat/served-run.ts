@@ -5,6 +5,7 @@
 import { sortSamples, type SortedSamples } from "../../core/quantile.ts";
 import type { Ms, Tokens } from "../../core/units.ts";
 import { NumberColumn } from "../../metric/column.ts";
+import type { RunAnalysis } from "../../metric/summarize.ts";
 import type { RequestRecord } from "../../record/request-record.ts";
 import type { ReportInput } from "../report-format.ts";
 
@@ -71,8 +72,27 @@ export interface ServedRunOptions {
   readonly dropEmpty: boolean;
 }
 
-/** Reads the log once. */
-export async function readServedRun(input: ReportInput, options: ServedRunOptions): Promise<ServedRun> {
+/** Runs that were read: a table, a file and PyTorch's records come from one pass over the log. */
+const known = new WeakMap<
+  RunAnalysis,
+  { readonly options: ServedRunOptions; readonly run: Promise<ServedRun> }[]
+>();
+
+/** Reads the log once for each kind of options. */
+export function readServedRun(input: ReportInput, options: ServedRunOptions): Promise<ServedRun> {
+  const runs = known.get(input.analysis) ?? [];
+  const { untilEnd, dropEmpty, detailed } = options;
+  const found = runs.find(
+    ({ options: own }) =>
+      own.untilEnd === untilEnd && own.dropEmpty === dropEmpty && (own.detailed || !detailed),
+  );
+  if (found !== undefined) return found.run;
+  const run = collect(input, options);
+  known.set(input.analysis, [...runs, { options, run }]);
+  return run;
+}
+
+async function collect(input: ReportInput, options: ServedRunOptions): Promise<ServedRun> {
   const collector = new Collector(options);
   for await (const batch of input.records()) for (const record of batch) collector.add(record);
   return collector.finish(input);

@@ -31,7 +31,7 @@ export async function vllmResult(input: ReportInput): Promise<Record<string, Jso
     tokenizer_id: settings.tokenizer,
     num_prompts: manifest.plan.requests,
     ...manifest.metadata,
-    ...trafficOf(manifest.options),
+    ...trafficOf(manifest),
     duration: served.duration_ms / 1000,
     completed: served.completed,
     failed: served.failed,
