@@ -74,6 +74,13 @@ export function createServerWatch(options: ServerWatchOptions): EngineWatch {
         });
       }
       const facts = await readServerFacts(options);
+      const models = facts?.["models"];
+      if (Array.isArray(models)) {
+        const names = plainText(models.slice(0, 8).join(", "));
+        warn(
+          `the server lists no model "${plainText(options.model)}", only ${names}; some servers answer all the same`,
+        );
+      }
       return source === null ? facts : { engine: source.engine, ...facts };
     },
     start: ({ folder, t0 }) => scraper?.start(folder, t0),

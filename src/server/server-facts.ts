@@ -12,7 +12,7 @@ const VERSIONS: readonly (readonly [path: string, key: string])[] = [
   ["/get_server_info", "version"],
 ];
 
-/** Settings that llama.cpp's /props and model entries tell and that explain a run; all else in them is left out. */
+/** What of a model's entry explains a run. */
 const MODEL_KEYS = ["id", "owned_by", "root", "parent", "max_model_len", "meta"];
 
 export interface ServerFactsOptions {
@@ -22,7 +22,10 @@ export interface ServerFactsOptions {
   readonly model: string;
 }
 
-/** The facts that the server tells; `null` if it tells none. Never rejects: a server owes none of these answers. */
+/**
+ * The facts that the server tells; `null` if it tells none. `model_entry` is what it lists of the model asked for, `models` the names it
+ * lists where that one is not among them. Never rejects: a server owes none of these answers.
+ */
 export async function readServerFacts(options: ServerFactsOptions): Promise<JsonObject | null> {
   const { call, url, model } = options;
   const ask = async (path: string): Promise<{ answer: HttpAnswer; body: JsonValue } | null> => {
@@ -47,21 +50,35 @@ export async function readServerFacts(options: ServerFactsOptions): Promise<Json
     if (typeof slots === "number") facts["slots"] = slots;
     break;
   }
-  const entry = entryOf(models?.body, model);
-  if (entry !== null) facts["model_entry"] = entry;
+  const served = entriesOf(models?.body);
+  const entry = served.find((item) => namesOf(item).includes(model));
+  if (entry !== undefined) {
+    const kept = Object.entries(entry).filter(
+      ([key, value]) => MODEL_KEYS.includes(key) && value !== undefined && value !== null,
+    ) as [string, JsonValue][];
+    facts["model_entry"] = Object.fromEntries(kept);
+  } else if (served.length > 0) {
+    facts["models"] = served.map((item) => item.id);
+  }
   return Object.keys(facts).length === 0 ? null : facts;
 }
 
-function entryOf(body: JsonValue | undefined, model: string): JsonObject | null {
+interface ModelEntry extends JsonObject {
+  readonly id: string;
+}
+
+function entriesOf(body: JsonValue | undefined): ModelEntry[] {
   const data = fieldOf(body, "data");
-  if (!Array.isArray(data)) return null;
-  const entry =
-    data.find((item) => fieldOf(item, "id") === model) ?? (data.length === 1 ? data[0] : undefined);
-  const kept = MODEL_KEYS.flatMap((key): [string, JsonValue][] => {
-    const value = fieldOf(entry, key);
-    return value === undefined || value === null ? [] : [[key, value]];
-  });
-  return kept.length === 0 ? null : Object.fromEntries(kept);
+  if (!Array.isArray(data)) return [];
+  return (data as readonly JsonValue[]).filter(
+    (item): item is ModelEntry => typeof fieldOf(item, "id") === "string",
+  );
+}
+
+/** llama.cpp lists further names of a model beside its id. */
+function namesOf(entry: ModelEntry): readonly JsonValue[] {
+  const aliases = entry["aliases"];
+  return [entry.id, ...(Array.isArray(aliases) ? (aliases as readonly JsonValue[]) : [])];
 }
 
 function fieldOf(value: JsonValue | undefined, key: string): JsonValue | undefined {
