@@ -1,6 +1,7 @@
 /** Run folders in, one HTML page out. `reprise report`, the demo and the local server all come through here. */
 import { basename, resolve } from "node:path";
 import { compareRuns, quantileBand, samplesOf, type RunSamples } from "../compare/index.ts";
+import { findConcerns } from "../compare/comparability.ts";
 import { UserError } from "../core/failure.ts";
 import type { SummaryFlags } from "../metric/index.ts";
 import type { Summary } from "../metric/summary.ts";
@@ -63,7 +64,7 @@ export async function* reportPage(request: ReportPageRequest): AsyncGenerator<st
       ? null
       : chooseRun(
           summaries.map((summary, at) => ({ name: names[at] as string, summary })),
-          pairs.every(({ refused }) => refused === null),
+          sameWork(samples),
         );
   yield* renderPage({ runs: packed, choice, pairs, home });
 }
@@ -76,6 +77,18 @@ function bands({ metrics }: RunSamples): Record<string, Band> {
         column === undefined || column.value.length === 0 ? null : quantileBand(column, PERCENTILES);
       return band === null ? [] : [[id, band] as const];
     }),
+  );
+}
+
+/** Whether all runs that have jobs did the same work; one without jobs cannot win anyway. */
+function sameWork(samples: readonly RunSamples[]): boolean {
+  const [first, ...others] = samples.filter(({ job_ids }) => job_ids.length > 0);
+  if (first === undefined) return true;
+  const known = new Set(first.job_ids);
+  return others.every(({ identity, job_ids }) =>
+    findConcerns(first.identity, identity, job_ids.filter((id) => known.has(id)).length).every(
+      ({ severity }) => severity !== "refuse",
+    ),
   );
 }
 
