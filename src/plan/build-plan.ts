@@ -179,6 +179,7 @@ function optimalReuse(jobs: readonly WorkJob[]): PrefixReuse {
         gap_ms: null,
       })),
     })),
+    { withinJobs: false },
   );
 }
 

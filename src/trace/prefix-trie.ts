@@ -57,12 +57,23 @@ function slot(node: number, symbol: number, mask: number): number {
 
 const MAX_MAP = 1 << 24;
 
-/** Hands out numbers from 0; tables that share one never give the same number twice. */
+/** Hands out even numbers from 0; tables that share one never give the same number twice. Odd ones are {@link plainSymbol}s. */
 export class SymbolCounter {
   #next = 0;
   take(): number {
-    return this.#next++;
+    const number = this.#next;
+    this.#next += 2;
+    return number;
   }
+}
+
+const MAX_PLAIN = 1 << 29;
+
+/** The symbol of a name that is a small number itself, without a table; −1 for any other. */
+export function plainSymbol(name: unknown): number {
+  return typeof name === "number" && name >= 0 && name < MAX_PLAIN && Number.isInteger(name)
+    ? name * 2 + 1
+    : -1;
 }
 
 /** Numbers names; holds more names than one Map can. */

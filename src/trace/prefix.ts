@@ -38,8 +38,12 @@ export interface PrefixReuse {
 
 /**
  * Optimal prefix reuse by job and overall, in time linear in blocks (or ids, or characters). Jobs as of `resolveJobs`.
+ * Without `withinJobs` only the cache of all jobs is worked out: `within_jobs` and each `alone` count nothing.
  */
-export function optimalPrefixReuse(jobs: readonly Pick<ResolvedJob, "job_id" | "turns">[]): PrefixReuse {
+export function optimalPrefixReuse(
+  jobs: readonly Pick<ResolvedJob, "job_id" | "turns">[],
+  { withinJobs = true }: { readonly withinJobs?: boolean } = {},
+): PrefixReuse {
   const symbols = new PromptSymbols();
   const trie = new PrefixTrie();
   const kinds = new Set<"blocks" | "ids" | "text">();
@@ -69,8 +73,8 @@ export function optimalPrefixReuse(jobs: readonly Pick<ResolvedJob, "job_id" | "
   }
 
   // The same walk job by job: a node counts once its job has been there.
-  const visited = new Int32Array(trie.size);
-  (known ? jobs : []).forEach((job, at) => {
+  const visited = new Int32Array(withinJobs ? trie.size : 0);
+  (known && withinJobs ? jobs : []).forEach((job, at) => {
     const stamp = at + 1;
     for (const { request } of job.turns) {
       const prompt = symbols.of(request);

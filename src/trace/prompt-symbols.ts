@@ -1,7 +1,7 @@
 /** Prompts as sequences of numbered symbols, so that a common prefix of prompts is a common prefix of sequences. */
 import type { JsonObject } from "../core/json.ts";
 import type { Tokens } from "../core/units.ts";
-import { SymbolCounter, SymbolTable } from "./prefix-trie.ts";
+import { plainSymbol, SymbolCounter, SymbolTable } from "./prefix-trie.ts";
 import { recordedPromptTokens, type BlockId, type TraceRequest } from "./trace-request.ts";
 
 /** Step of comparison of texts, characters. */
@@ -11,6 +11,7 @@ const CHARS_PER_TOKEN = 4;
 
 export interface SymbolPrompt {
   readonly kind: "blocks" | "ids" | "text";
+  /** Good until the next prompt is asked for. */
   readonly symbols: ArrayLike<number>;
   /** The whole prompt. */
   readonly tokens: Tokens;
@@ -31,6 +32,7 @@ export class PromptSymbols {
   readonly #scopes = new Map<string | null, SymbolTable<BlockId>>();
   readonly #ids = new SymbolTable<number>(this.#counter);
   readonly #texts = new SymbolTable<number>(this.#counter);
+  #symbols = new Int32Array(1024);
   /** Messages repeat from turn to turn; readers often share the objects. */
   readonly #messages = new WeakMap<JsonObject, Chunks>();
 
@@ -61,16 +63,33 @@ export class PromptSymbols {
   }
 
   #blocks(ids: readonly BlockId[], blockTokens: Tokens, tokens: Tokens, scope: string | null): SymbolPrompt {
-    const table = this.#scopes.get(scope) ?? new SymbolTable<BlockId>(this.#counter);
-    this.#scopes.set(scope, table);
+    const symbols = this.#buffer(ids.length);
+    let table: SymbolTable<BlockId> | null = null;
+    for (let i = 0; i < ids.length; i++) {
+      const id = ids[i] as BlockId;
+      // Names that hold in the whole file and are small numbers (most traces) need no table.
+      const plain = scope === null ? plainSymbol(id) : -1;
+      symbols[i] = plain === -1 ? (table ??= this.#table(scope)).number(id) : plain;
+    }
     return {
       kind: "blocks",
-      symbols: ids.map((id) => table.number(id)),
+      symbols,
       tokens,
       // The last block may be cut where the blocks cover the ceil of tokens ÷ block.
       width: (i) => Math.max(0, Math.min(blockTokens, tokens - i * blockTokens)),
       tokensOf: (width) => width,
     };
+  }
+
+  #table(scope: string | null): SymbolTable<BlockId> {
+    const table = this.#scopes.get(scope) ?? new SymbolTable<BlockId>(this.#counter);
+    this.#scopes.set(scope, table);
+    return table;
+  }
+
+  #buffer(length: number): Int32Array {
+    if (length > this.#symbols.length) this.#symbols = new Int32Array(2 * length);
+    return this.#symbols.subarray(0, length);
   }
 
   #message(message: JsonObject): Chunks {
