@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { getEventListeners } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
@@ -119,6 +120,31 @@ describe("readiness", () => {
     expect(error.hint).toContain("noise 2");
   });
 
+  it("a server that takes questions and answers none does not outwait the limit", async () => {
+    const port = await freePort("127.0.0.1");
+    const server = await start([
+      process.execPath,
+      "-e",
+      `require("node:net").createServer(() => undefined).listen(${port}, "127.0.0.1")`,
+    ]);
+    const before = clock.now();
+    const call = createHttpCall(clock, 60_000);
+    const error = await failure(awaitReady(question(server, port, { timeout_ms: 1_000, call })));
+    expect(error.message).toContain("not ready within 1 s");
+    expect(clock.now() - before).toBeLessThan(10_000);
+  });
+
+  it("listens to an interrupt only while it waits", async () => {
+    const port = await freePort("127.0.0.1");
+    const server = await startFake(port);
+    const { signal } = new AbortController();
+    const listening = (): number => getEventListeners(signal, "abort").length;
+    const waiting = awaitReady(question(server, port, { signal }));
+    expect(listening()).toBe(1);
+    await waiting;
+    expect(listening()).toBe(0);
+  });
+
   it("healthy but unable to complete is not ready; a completion refused as a client error is final", async () => {
     const port = await freePort("127.0.0.1");
     const server = await startFake(port, "--completion", "500");
@@ -204,9 +230,10 @@ describe("stopping (case 33)", () => {
       `import { ServerProcess } from ${JSON.stringify(join(repository, "src/server/process.ts"))};
        import { RealClock } from ${JSON.stringify(join(repository, "src/core/real-clock.ts"))};
        const server = await ServerProcess.start({
-         argv: [process.execPath, ${JSON.stringify(fake)}, "--port", "${port}", "--ignore-term"],
+         argv: ["/bin/sh", "-c", ${JSON.stringify(`setsid sh -c 'trap "" TERM; while :; do sleep 0.1; done' & exec "$@"`)}, "sh",
+           process.execPath, ${JSON.stringify(fake)}, "--port", "${port}", "--ignore-term"],
          env: {}, log_file: ${JSON.stringify(join(folder, "owned.log"))}, grace_ms: 300, clock: new RealClock() });
-       console.log(server.pid); setInterval(() => {}, 1000);`,
+       console.log(server.pid, server.mark); setInterval(() => {}, 1000);`,
     );
     const bundled = join(folder, "owner.bundle.mjs");
     const { build } = await import("esbuild");
@@ -219,15 +246,18 @@ describe("stopping (case 33)", () => {
       logLevel: "error",
     });
     const owner = spawn(process.execPath, [bundled], { stdio: ["ignore", "pipe", "inherit"] });
-    const pid = await new Promise<number>((resolve) =>
-      owner.stdout.once("data", (text: Buffer) => resolve(Number(text))),
+    const [word, mark = ""] = await new Promise<string[]>((resolve) =>
+      owner.stdout.once("data", (text: Buffer) => resolve(text.toString().trim().split(" "))),
     );
+    const pid = Number(word);
     while (portListeners(port)?.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    // The server, and a shell (with its sleep) that left the group.
+    while (serverProcesses(pid, mark).length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
     owner.kill("SIGKILL");
     const deadline = clock.now() + 8_000;
-    while (serverProcesses(pid, "none").length > 0 && clock.now() < deadline)
+    while (serverProcesses(pid, mark).length > 0 && clock.now() < deadline)
       await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(serverProcesses(pid, "none")).toEqual([]);
+    expect(serverProcesses(pid, mark)).toEqual([]);
     await assertPortFree("127.0.0.1", port);
   });
 });

@@ -64,7 +64,7 @@ export class ServerProcess {
         resolve(this.#exit);
       });
     });
-    this.#watchdog = startWatchdog(this.pid, this.#graceMs);
+    this.#watchdog = startWatchdog(this.pid, mark, this.#graceMs);
     child.unref();
     living.add(this);
     guardExit();
@@ -182,17 +182,27 @@ function guardExit(): void {
   process.once("exit", killAllServers);
 }
 
+/** TERM, then KILL after `$2` tenths of a second, of group `$1` and of whoever carries the mark `$3` outside it. */
+const WATCHDOG = `
+read -r word; [ "$word" = done ] && exit 0
+group=$1 polls=$2 mark=$3
+strays() { grep -lsF "$mark" /proc/[0-9]*/environ 2>/dev/null | tr -cd '0-9\n'; }
+send() { kill -"$1" -"$group" 2>/dev/null; for pid in $(strays); do kill -"$1" "$pid" 2>/dev/null; done; }
+send TERM
+while [ "$polls" -gt 0 ]; do
+  kill -0 -"$group" 2>/dev/null || [ -n "$(strays)" ] || exit 0
+  sleep 0.1; polls=$((polls-1))
+done
+send KILL`;
+
 /**
  * A shell in a session of its own that waits for a line from us. "done" ends it; the end of the pipe without that
- * (we are gone) makes it end the group.
+ * (we are gone) makes it end the server. Its own environment does not hold the mark.
  */
-function startWatchdog(group: number, graceMs: Ms): ChildProcess {
-  const script =
-    'read -r word; [ "$word" = done ] && exit 0; kill -TERM -"$1" 2>/dev/null; i=0; ' +
-    'while [ "$i" -lt "$2" ]; do kill -0 -"$1" 2>/dev/null || exit 0; sleep 0.1; i=$((i+1)); done; kill -KILL -"$1"';
+function startWatchdog(group: number, mark: string, graceMs: Ms): ChildProcess {
   const watchdog = spawn(
     "/bin/sh",
-    ["-c", script, "reprise-watchdog", String(group), String(Math.ceil(graceMs / 100))],
+    ["-c", WATCHDOG, "reprise-watchdog", String(group), String(Math.ceil(graceMs / 100)), `${MARK}=${mark}`],
     { detached: true, stdio: ["pipe", "ignore", "ignore"] },
   );
   watchdog.on("error", () => undefined);

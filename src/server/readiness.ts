@@ -3,7 +3,7 @@
  * tell: a leftover server on the same port answers it too. Ready means a real one-token completion, by our own process.
  */
 import { connect, createServer } from "node:net";
-import { sleep, type Clock } from "../core/clock.ts";
+import { sleep, sleepUntil, type Clock } from "../core/clock.ts";
 import { formatDuration } from "../core/duration.ts";
 import { EXIT, UserError } from "../core/failure.ts";
 import { shortText } from "../core/terminal-text.ts";
@@ -65,36 +65,48 @@ export async function awaitReady(question: ReadyQuestion): Promise<ReadyAnswer> 
   const { clock, process: server, signal } = question;
   const start = clock.now();
   let last = "nothing listens yet";
-  const aborted = abortion(signal);
-  for (;;) {
-    // The wait for an answer is cut short by the server's death.
-    const pending = Promise.race([probe(question), aborted]);
-    const state = await (server.exit === null
-      ? Promise.race([pending, server.exited.then(() => null)])
-      : pending);
-    if (server.exit !== null && !(server.exit.code === 0 && server.alive())) throw died(question);
-    if (state !== null && state.kind === "ready") {
-      return { model: state.model, waited_ms: clock.now() - start, server: state.server };
+  const calledOff = new AbortController();
+  const aborted = abortion(signal, calledOff.signal);
+  // A server that takes a question and never answers it must not outwait the limit.
+  const nothing = (): null => null;
+  const limit = sleepUntil(clock, start + question.timeout_ms, calledOff.signal).then(nothing, nothing);
+  try {
+    return await poll();
+  } finally {
+    calledOff.abort();
+  }
+
+  async function poll(): Promise<ReadyAnswer> {
+    for (;;) {
+      // The wait for an answer is cut short by the server's death.
+      const pending = Promise.race([probe(question), limit, aborted]);
+      const state = await (server.exit === null
+        ? Promise.race([pending, server.exited.then(() => null)])
+        : pending);
+      if (server.exit !== null && !(server.exit.code === 0 && server.alive())) throw died(question);
+      if (state !== null && state.kind === "ready") {
+        return { model: state.model, waited_ms: clock.now() - start, server: state.server };
+      }
+      if (state !== null) {
+        if (state.kind === "wrong") throw refused(question, state.reason);
+        last = state.reason;
+      }
+      if (clock.now() - start >= question.timeout_ms) {
+        throw refused(question, `not ready within ${formatDuration(question.timeout_ms)}: ${last}`);
+      }
+      // A launcher script may end well while the server it started lives on: then there is nothing to race with.
+      const pause = sleep(clock, POLL_MS);
+      await (server.exit === null ? Promise.race([pause, server.exited]) : pause);
     }
-    if (state !== null) {
-      if (state.kind === "wrong") throw refused(question, state.reason);
-      last = state.reason;
-    }
-    if (clock.now() - start >= question.timeout_ms) {
-      throw refused(question, `not ready within ${formatDuration(question.timeout_ms)}: ${last}`);
-    }
-    // A launcher script may end well while the server it started lives on: then there is nothing to race with.
-    const pause = sleep(clock, POLL_MS);
-    await (server.exit === null ? Promise.race([pause, server.exited]) : pause);
   }
 }
 
-/** Rejects when the wait is called off; never settles without that. */
-function abortion(signal: AbortSignal | undefined): Promise<never> {
+/** Rejects when the wait is called off; never settles without that. `over` ends the listening. */
+function abortion(signal: AbortSignal | undefined, over: AbortSignal): Promise<never> {
   const promise = new Promise<never>((_resolve, reject) => {
     if (signal === undefined) return;
     if (signal.aborted) reject(signal.reason as Error);
-    else signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+    else signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true, signal: over });
   });
   // It may come between two waits.
   promise.catch(() => undefined);
@@ -108,6 +120,8 @@ type Probe =
 async function probe(question: ReadyQuestion): Promise<Probe> {
   const { base_url: base, call } = question;
   const waiting = (reason: string): Probe => ({ kind: "waiting", reason });
+  // Whose answer it was is asked after the answer: a stranger may have taken the port a moment ago.
+  const wrong = (reason: string): Probe => ({ kind: "wrong", reason: strangerOnPort(question) ?? reason });
   try {
     if (question.health_path !== null) {
       const health = await call("GET", base + question.health_path);
@@ -115,22 +129,24 @@ async function probe(question: ReadyQuestion): Promise<Probe> {
       if (health.status !== 200 && health.status !== 404)
         return waiting(`${question.health_path} answers ${health.status}`);
     }
-    const stranger = strangerOnPort(question);
-    if (stranger !== null) return { kind: "wrong", reason: stranger };
+    const early = strangerOnPort(question);
+    if (early !== null) return { kind: "wrong", reason: early };
     const models = await call("GET", `${base}/v1/models`);
     if (models.status === 503) return waiting("/v1/models answers 503");
     const known = modelEntries(models);
     const model = question.model === "" ? (known[0]?.id ?? "") : question.model;
     if (known.length > 0 && !known.some((entry) => entry.id === model)) {
       const served = known.map((entry) => shortText(entry.id, 60)).join(", ");
-      return { kind: "wrong", reason: `it serves ${served}, not ${model}` };
+      return wrong(`it serves ${served}, not ${model}`);
     }
     const reply = await oneToken(call, base, model);
     if (reply.status >= 500 || reply.status === 429)
       return waiting(`a completion answers ${reply.status}: ${said(reply)}`);
     if (reply.status < 200 || reply.status >= 300)
-      return { kind: "wrong", reason: `a one-token completion fails with ${reply.status}: ${said(reply)}` };
+      return wrong(`a one-token completion fails with ${reply.status}: ${said(reply)}`);
     if (!isCompletion(reply)) return waiting(`a completion answers 200 without one: ${said(reply)}`);
+    const stranger = strangerOnPort(question);
+    if (stranger !== null) return { kind: "wrong", reason: stranger };
     return {
       kind: "ready",
       model,
