@@ -82,6 +82,26 @@ describe("run log", () => {
     expect(await readIds()).toEqual(want);
   });
 
+  it("writes the first record at once, those that follow close behind together", async () => {
+    const writes: { at: number; lines: number }[] = [];
+    const counting: PositionalWrite = (file, bytes, offset, length, position, done) => {
+      writes.push({ at: performance.now(), lines: bytes.toString("utf8").split("\n").length - 1 });
+      write(file, bytes, offset, length, position, done);
+    };
+    const log = openRunLog(folder, { write: counting });
+    log.append(record("first"));
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(writes).toHaveLength(1);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    for (const id of ["a", "b", "c"]) log.append(record(id));
+    log.appendLines(recordLine(record("d")) + recordLine(record("e")), 2);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(writes.map(({ lines }) => lines)).toEqual([1, 5]);
+    expect((writes[1]?.at as number) - (writes[0]?.at as number)).toBeGreaterThan(18);
+    expect(await log.close()).toMatchObject({ saved: 6, lost: 0 });
+  });
+
   it("never opens an existing log", () => {
     writeFileSync(join(folder, "records.jsonl"), "mine\n");
     expect(() => openRunLog(folder)).toThrow();

@@ -1,10 +1,13 @@
 /**
- * The append-only log. A record is handed to the operating system as soon as its request has ended: the first one at
- * once, those that end while a write is under way together in the next write. Every write goes to a known position, so
+ * The append-only log. A record is handed to the operating system as soon as its request has ended, or, where many end,
+ * together with those of the next few milliseconds: each write wakes another thread, which a loop that must be punctual
+ * has no time for. A process that is killed loses no more than these. Every write goes to a known position, so
  * the synchronous flush at the process's exit can repeat a write that was under way without doubling a line.
  */
 import { closeSync, fsyncSync, ftruncateSync, openSync, write as writeFile, writeSync } from "node:fs";
 import { join } from "node:path";
+import { coarseNow, startCoarseTimer } from "../core/coarse-timer.ts";
+import type { Ms } from "../core/units.ts";
 import { writeError } from "./atomic-file.ts";
 import { recordLine } from "./record-line.ts";
 import type { RequestRecord } from "./request-record.ts";
@@ -53,6 +56,8 @@ export function openRunLog(folder: string, options: RunLogOptions = {}): RunLog 
 }
 
 const LF = 10;
+/** From one write to the next. */
+const GATHER_MS = 20;
 
 class FileRunLog implements RunLog {
   readonly #path: string;
@@ -69,6 +74,7 @@ class FileRunLog implements RunLog {
   #lost = 0;
   #error: Error | null = null;
   #scheduled = false;
+  #lastStart: Ms = -Infinity;
   #closed = false;
   #idle: (() => void)[] = [];
 
@@ -96,17 +102,28 @@ class FileRunLog implements RunLog {
     }
     this.#pending.push(lines);
     this.#pendingLines += count;
+    this.#schedule();
+  }
+
+  /** The first after a pause at once; then one write every so often. */
+  #schedule(): void {
     if (this.#writing !== null || this.#scheduled) return;
     this.#scheduled = true;
-    queueMicrotask(() => {
+    const start = (): void => {
       this.#scheduled = false;
       this.#start();
-    });
+    };
+    const wait = this.#lastStart + GATHER_MS - coarseNow();
+    if (wait <= 0 || this.#idle.length > 0) queueMicrotask(start);
+    else startCoarseTimer(wait, start);
   }
 
   flush(): Promise<void> {
     if (this.#writing === null && this.#pending.length === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#idle.push(resolve));
+    return new Promise((resolve) => {
+      this.#idle.push(resolve);
+      this.#start();
+    });
   }
 
   flushSync(): void {
@@ -153,6 +170,7 @@ class FileRunLog implements RunLog {
 
   #start(): void {
     if (this.#writing !== null || this.#pending.length === 0 || this.#error !== null) return;
+    this.#lastStart = coarseNow();
     const writing = { bytes: Buffer.from(this.#pending.join("")), lines: this.#pendingLines };
     this.#pending = [];
     this.#pendingLines = 0;
@@ -184,8 +202,9 @@ class FileRunLog implements RunLog {
       this.#writing = null;
       this.#length += writing.bytes.length;
       this.#saved += writing.lines;
-      if (this.#pending.length > 0) this.#start();
-      else this.#tellIdle();
+      if (this.#pending.length === 0) this.#tellIdle();
+      else if (this.#idle.length > 0) this.#start();
+      else this.#schedule();
     });
   }
 
