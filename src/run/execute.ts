@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { cpus, hostname } from "node:os";
 import { join } from "node:path";
+import { reserveDescriptors } from "../core/descriptor-table.ts";
 import { UserError } from "../core/failure.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Ms } from "../core/units.ts";
@@ -194,13 +195,15 @@ function writeCalibration(folder: string, records: readonly RequestRecord[]): vo
 
 /** Several lanes: the code for worker threads is loaded only then. */
 async function startLoad(request: RunRequest, events: LoadEvents): Promise<Load> {
-  const { lanes } = request;
+  const { lanes, plan, target } = request;
+  if (target.spec !== null)
+    reserveDescriptors(Math.min(plan.requests.length, plan.max_concurrency ?? Infinity));
   if (lanes === undefined || lanes === null || lanes.count <= 1) return startLocalLoad(request, events);
   const [{ startLaneLoad }, { laneEntry }] = await Promise.all([
     import("./lanes/lane-load.ts"),
     import("./lanes/lane-entry.ts"),
   ]);
-  request.target.disconnect?.();
+  target.disconnect?.();
   return startLaneLoad(
     { ...request, lanes: lanes.count, spec: lanes.spec, entry: await laneEntry() },
     events,
