@@ -60,7 +60,8 @@ async function readPairs(path: string): Promise<[string, string][]> {
   const parsed = schema.safeParse(raw);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
-    throw new UserError(`${path}: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? "not ShareGPT"}`);
+    const where = issue === undefined || issue.path.length === 0 ? "" : `${issue.path.join(".")}: `;
+    throw new UserError(`${path}: ${where}${issue?.message ?? "not ShareGPT"}`);
   }
   return parsed.data.flatMap(({ conversations }): [string, string][] => {
     const [question, answer] = conversations ?? [];
