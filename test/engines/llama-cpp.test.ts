@@ -1,58 +1,22 @@
 /** The launcher, readiness, cache reset and metrics on a real llama.cpp server; skipped, and said so, where it is not set up. */
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RealClock } from "../../src/core/real-clock.ts";
 import { resetCache } from "../../src/server/cache-reset.ts";
 import { intervalBetween, readEngineMetrics, type EngineReading } from "../../src/server/engine-metrics.ts";
 import { createHttpCall } from "../../src/server/http-call.ts";
-import { launchServer, type LaunchedServer } from "../../src/server/launch-server.ts";
 import { serverProcesses } from "../../src/server/process-group.ts";
 import { parsePrometheusText } from "../../src/server/prometheus-text.ts";
+import { llamaCppIsThere, startLlamaCpp, type RunningLlamaCpp } from "./llama-cpp-server.ts";
 
-const engines = join(dirname(fileURLToPath(import.meta.url)), "..", "..", ".cache", "engines");
-const program = join(engines, "llama.cpp", "llama-server");
-const model = join(engines, "tiny.gguf");
-const there = existsSync(program) && existsSync(model);
-if (!there)
-  console.warn("llama.cpp is not set up, its tests are skipped: node scripts/engines/llama-cpp.mjs");
-
-describe.skipIf(!there)("llama.cpp", () => {
+describe.skipIf(!llamaCppIsThere())("llama.cpp", () => {
   const clock = new RealClock();
   const call = createHttpCall(clock, 10_000);
-  let folder: string;
-  let server: LaunchedServer;
+  let server: RunningLlamaCpp;
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "reprise-llama-"));
-    server = await launchServer({
-      spec: {
-        launcher: "llama-cpp",
-        model,
-        command: program,
-        args: ["-t", "1"],
-        env: {},
-        config: null,
-        files: {},
-        shell: false,
-        host: "127.0.0.1",
-        knobs: { max_batch_size: 2, max_batch_tokens: 64, context_length: 4096 },
-      },
-      port: 0,
-      folder,
-      ready_timeout_ms: 60_000,
-      grace_ms: 2_000,
-      own_port: true,
-      clock,
-      call,
-    });
+    server = await startLlamaCpp(clock, call);
   }, 90_000);
-  afterAll(async () => {
-    await server?.process.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => server?.end());
 
   const reading = async (): Promise<EngineReading> => {
     const reply = await call("GET", server.command.metrics_url ?? "");
