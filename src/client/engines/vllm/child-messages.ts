@@ -1,0 +1,88 @@
+/** What the vLLM child says, checked where it comes in. */
+import { z } from "zod";
+import type { JsonObject, JsonValue } from "../../../core/json.ts";
+
+const count = z.int().min(0);
+const ms = z.number().nullish();
+
+const ready = z.object({
+  e: z.literal("ready"),
+  version: z.string().nullable(),
+  model: z.string(),
+  facts: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+});
+const end = z.object({
+  e: z.literal("end"),
+  i: count,
+  at: z.number(),
+  reason: z.string(),
+  prompt: count,
+  output: count,
+  cached: count.nullish(),
+  queue: ms,
+  prefill: ms,
+  decode: ms,
+  preemptions: count.nullish(),
+  text: z.string().optional(),
+  ignored: z.array(z.string()).optional(),
+});
+const fail = z.object({
+  e: z.literal("fail"),
+  i: count,
+  kind: z.enum(["refused", "engine"]),
+  message: z.string(),
+  at: z.number(),
+});
+const reply = z.looseObject({ e: z.literal("reply"), call: count, error: z.string().optional() });
+const dead = z.object({ e: z.literal("dead"), message: z.string() });
+const seldom = z.discriminatedUnion("e", [ready, end, fail, reply, dead]);
+
+/** Output tokens came: by far the most frequent, and checked by hand. */
+export interface TokenMessage {
+  readonly e: "tok";
+  readonly i: number;
+  readonly n: number;
+  readonly at: number;
+}
+
+export type ReadyMessage = z.infer<typeof ready>;
+export type EndMessage = z.infer<typeof end>;
+export type ReplyMessage = z.infer<typeof reply>;
+export type ChildMessage = TokenMessage | z.infer<typeof seldom>;
+
+/** `null` for what is not of the protocol. */
+export function parseChildMessage(line: string): ChildMessage | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return null;
+  }
+  if (isToken(value)) return value;
+  const parsed = seldom.safeParse(value);
+  return parsed.success ? parsed.data : null;
+}
+
+function isToken(value: unknown): value is TokenMessage {
+  const message = value as Partial<TokenMessage> | null;
+  return (
+    typeof message === "object" &&
+    message !== null &&
+    message.e === "tok" &&
+    Number.isSafeInteger(message.i) &&
+    typeof message.n === "number" &&
+    message.n >= 1 &&
+    typeof message.at === "number"
+  );
+}
+
+export interface SubmitMessage {
+  readonly op: "submit";
+  readonly id: number;
+  readonly prompt: JsonObject;
+  readonly max_tokens: number | null;
+  readonly force: boolean;
+  readonly stream: boolean;
+  readonly text: boolean;
+  readonly fields: Readonly<Record<string, JsonValue | undefined>>;
+}

@@ -1,0 +1,1 @@
+from vllm import FakeEngine as AsyncLLMEngine  # noqa: F401
