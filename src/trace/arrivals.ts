@@ -56,6 +56,23 @@ export function describeArrivals(times: readonly Ms[]): Arrivals | null {
   };
 }
 
+/** What a first arrival that was read as ms is likelier to be: a Unix time (of 2001 to 2096) in another unit. */
+export interface EpochUnit {
+  readonly name: "seconds" | "microseconds" | "nanoseconds";
+  /** `--speed` that sets it right. */
+  readonly speed: number;
+}
+
+/** `null` for an offset and for a Unix time in ms. */
+export function epochUnit(first: Ms): EpochUnit | null {
+  const units = [
+    { name: "seconds", speed: 0.001 },
+    { name: "microseconds", speed: 1000 },
+    { name: "nanoseconds", speed: 1_000_000 },
+  ] as const;
+  return units.find(({ speed }) => first >= 1e12 * speed && first < 4e12 * speed) ?? null;
+}
+
 /** Below this many requests a common step is chance. */
 const ENOUGH = 50;
 

@@ -41,6 +41,16 @@ describe("units (case 26)", () => {
     expect(inspect(at(0, 1.5, 3.25, 9)).warnings).toHaveLength(1);
     expect(inspect(at(0, 2, 3, 9)).warnings).toHaveLength(0);
   });
+  it.each([
+    ["seconds", 1.7e9, 1],
+    ["microseconds", 1.7e15, 1e6],
+    ["nanoseconds", 1.7e18, 1e9],
+  ])("Unix time in %s read as ms warns; in ms, and an offset of a day, do not", (unit, first, second) => {
+    const times = [0, 60, 3600].map((s) => first + s * second);
+    expect(inspect(at(...times)).warnings.join()).toContain(`looks like Unix time in ${unit}`);
+    expect(inspect(at(1.7e12, 1.7e12 + 60_000)).warnings).toEqual([]);
+    expect(inspect(at(86_400_000, 86_460_000)).warnings).toEqual([]);
+  });
   it("nanoseconds read as ms warn", () => {
     expect(inspect(at(0, 1e9, 2e9)).warnings[0]).toContain("are the timestamps finer than milliseconds?");
   });

@@ -1,7 +1,7 @@
 /** What is in a trace: everything `reprise inspect` prints. Counts are facts of the file, before any transform. */
 import { describeSamples, type Distribution } from "../core/quantile.ts";
 import type { Ms, Tokens } from "../core/units.ts";
-import { describeArrivals, type Arrivals } from "./arrivals.ts";
+import { describeArrivals, epochUnit, type Arrivals } from "./arrivals.ts";
 import { resolveJobs, type ResolvedJob } from "./jobs.ts";
 import { optimalPrefixReuse, type Reuse } from "./prefix.ts";
 import type { Provenance, RowCounts, Trace, TraceFault } from "./trace.ts";
@@ -258,8 +258,13 @@ function warningsOf(arrivals: Arrivals | null, turns: number): string[] {
     warnings.push(
       `${turns} requests in ${span_ms} ms (${Math.round(rate_per_s as number)} a second): are the timestamps in seconds?`,
     );
+  const unit = epochUnit(arrivals.first_ms);
+  if (unit !== null && warnings.length === 0)
+    warnings.push(
+      `the first arrival, ${arrivals.first_ms}, looks like Unix time in ${unit.name}, read as milliseconds`,
+    );
   const mean_gap_ms = span_ms / (turns - 1);
-  if (mean_gap_ms > 24 * 3_600_000)
+  if (warnings.length === 0 && mean_gap_ms > 24 * 3_600_000)
     warnings.push(
       `${turns} requests in ${(span_ms / 86_400_000).toFixed(1)} days: are the timestamps finer than milliseconds?`,
     );

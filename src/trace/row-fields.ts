@@ -13,9 +13,13 @@ import type { BlockId } from "./trace-request.ts";
  */
 export const MAX_NUMBER = 1e21;
 
-/** A number ≥ `min` and below {@link MAX_NUMBER}. Throws on anything else, a numeric string included. */
+/**
+ * A number ≥ `min` and below {@link MAX_NUMBER}. Throws on anything else, a numeric string included, unless it is an integer
+ * beyond 2^53 (Unix time in ns), which comes as a string of digits.
+ */
 export function numberField(row: JsonObject, key: string, min = 0): number {
-  const value = row[key];
+  const found = row[key];
+  const value = typeof found === "string" && /^\d{16,21}$/.test(found) ? Number(found) : found;
   if (typeof value === "number" && value >= min && value < MAX_NUMBER) return value;
   throw wrong(
     key,
