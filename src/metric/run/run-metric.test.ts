@@ -303,6 +303,17 @@ describe("validity", () => {
     expect((await summarize(rows(0), health(200))).validity.verdict).toBe("client-limited");
   });
 
+  it("is client-limited when its own machine had nothing left for a request", async () => {
+    const starved = record({
+      status: "failed",
+      failure: { code: "client_resource", message: "EMFILE", http_status: null },
+      end_ms: 1,
+    });
+    const { validity } = await summarize([...rows(0), starved]);
+    expect(validity.verdict).toBe("client-limited");
+    expect(validity.reasons[0]).toMatch(/^1 request found no descriptors/);
+  });
+
   it("is degraded when the run has no end, was interrupted or lost a part", async () => {
     const none = await summarize(rows(9), { end: null });
     expect(none.validity).toMatchObject({ verdict: "degraded", client_limited: true });

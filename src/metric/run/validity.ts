@@ -6,6 +6,7 @@ import { describeSamples } from "../../core/quantile.ts";
 import type { Ms } from "../../core/units.ts";
 import type { Manifest } from "../../record/manifest.ts";
 import { type RequestTable, SKIPPED } from "../request-table.ts";
+import { failures } from "./failures.ts";
 import type { Counts, Validity } from "../summary.ts";
 
 export const DEFAULT_MAX_LATENESS_MS: Ms = 5;
@@ -37,6 +38,11 @@ export function validity(table: RequestTable, manifest: Manifest, counts: Counts
   if (loop !== null && used !== null && loop > maxLateness && used > SUSPECT_UTILISATION)
     limits.push(
       `the load generator's loop was busy (${(used * 100).toFixed(0)} %), with stalls of ${ms(loop)} at p99`,
+    );
+  const starved = failures(table)["client_resource"] ?? 0;
+  if (starved > 0)
+    limits.push(
+      `${starved} ${starved === 1 ? "request" : "requests"} found no descriptors, ports or memory on the load generator's machine`,
     );
   const degraded: string[] = [];
   if (manifest.end === null) degraded.push("the run has no end: it was killed, or is still under way");
