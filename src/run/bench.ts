@@ -122,7 +122,7 @@ async function benchOn(target: Target, prepared: Prepared, env: RunEnvironment):
   const side = createSideRequests(target, tools.codec, sideFields(prepared.fields));
   const guard = createWarmupGuard();
   await target.drive(beforeRun(target, prepared, side, guard));
-  const detailed = given.save_detailed === true;
+  const detailed = keepsTexts(given, prepared.backend);
   const keepText = given.save_text === true || detailed;
   const sender = createSender(target, {
     plan,
@@ -183,6 +183,12 @@ async function benchOn(target: Target, prepared: Prepared, env: RunEnvironment):
   } finally {
     await profiler?.stop();
   }
+}
+
+/** Prompts and answers are in a detailed result, and in every result file of FastDeploy. */
+function keepsTexts(given: BenchGiven, backend: string): boolean {
+  const saves = given.save_result === true || given.append_result === true;
+  return given.save_detailed === true || (saves && resultFormatOf(given, backend) === "fastdeploy");
 }
 
 /** Ready check and warm-ups, in this order. */

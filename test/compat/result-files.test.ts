@@ -218,12 +218,40 @@ describe("a log with known times", () => {
       "request_goodput:": 1,
       input_lens: [6, 0, 12, 0],
       infer_input_lens: [10, 20, 30, 0],
+      // Its log has answers and no reasoning in them; the prompts were not kept.
       reasoning_contents: ["", "", "", ""],
-      input_texts: ["", "", "", ""],
+      input_texts: [null, null, null, null],
       // e2el 260, 205, 520 and with them tpot (260 − 100)/3 and (520 − 300)/2.
       mean_e2el_ms: 985 / 3,
     });
     expect(result["mean_tpot_ms"]).toBeCloseTo((160 / 3 + 110) / 2, 9);
+  });
+
+  it("without --save-detailed: FastDeploy's three odd arrays stay, all others go", async () => {
+    const brief = join(folder, "brief");
+    writeRun(brief, { save_detailed: false });
+    const { out } = await runCommand(report, [brief, "--format", "fastdeploy"]);
+    const left =
+      "backend failed request_goodput max_output_tokens_per_s max_concurrent_requests input_lens output_lens start_times ttfts itls generated_texts errors".split(
+        " ",
+      );
+    expect(Object.keys(JSON.parse(out) as Json).sort()).toEqual(
+      [
+        ...VLLM_KEYS.filter((key) => !left.includes(key)),
+        "request_goodput:",
+        "infer_input_lens",
+        "input_texts",
+        "reasoning_contents",
+        ...METRIC_KEYS,
+      ].sort(),
+    );
+    const vllm = await runCommand(report, [brief, "--format", "vllm"]);
+    const details = "input_lens output_lens start_times ttfts itls generated_texts errors".split(" ");
+    expect(Object.keys(JSON.parse(vllm.out) as Json).sort()).toEqual(
+      [...VLLM_KEYS.filter((key) => !details.includes(key)), ...METRIC_KEYS].sort(),
+    );
+    const again = await runCommand(report, [brief, "--format", "vllm", "--detailed"]);
+    expect(Object.keys(JSON.parse(again.out) as Json)).toEqual(expect.arrayContaining(details));
   });
 
   it("the trace replayer's file", async () => {

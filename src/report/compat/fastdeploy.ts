@@ -20,7 +20,7 @@ export const fastdeploy: ReportFormat = {
 export async function fastdeployResult(input: ReportInput): Promise<Record<string, JsonValue>> {
   const { manifest } = input.analysis;
   const settings = resultSettings(manifest, input.options);
-  const served = await fastdeployServedRun(input, settings.detailed);
+  const served = await fastdeployServedRun(input, true);
   const { requests } = served;
   return {
     date: settings.date,
@@ -39,12 +39,13 @@ export async function fastdeployResult(input: ReportInput): Promise<Record<strin
     "request_goodput:": goodputOf(served, settings.goodput),
     output_throughput: perSecond(served.total_output, served),
     total_token_throughput: perSecond(served.total_input + served.total_output, served),
+    // These three stay without --save-detailed too.
+    infer_input_lens: requests.map(({ ok, input_tokens }) => (ok ? input_tokens : 0)),
+    input_texts: requests.map(({ input_text }) => input_text),
+    reasoning_contents: requests.map(({ reasoning }) => reasoning),
     ...(settings.detailed
       ? {
           input_lens: requests.map(({ ok, cached_tokens }) => (ok ? (cached_tokens ?? 0) : 0)),
-          infer_input_lens: requests.map(({ ok, input_tokens }) => (ok ? input_tokens : 0)),
-          input_texts: requests.map(({ input_text }) => input_text),
-          reasoning_contents: requests.map(({ reasoning }) => reasoning),
           ...detailsOf(served),
         }
       : {}),

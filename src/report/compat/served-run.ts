@@ -24,9 +24,10 @@ export interface ServedRequest {
   readonly input_tokens: Tokens;
   readonly cached_tokens: Tokens | null;
   readonly output_tokens: Tokens;
-  readonly text: string;
-  readonly reasoning: string;
-  readonly input_text: string;
+  /** Texts: `null` = the run did not keep them. */
+  readonly text: string | null;
+  readonly reasoning: string | null;
+  readonly input_text: string | null;
   readonly error: string;
 }
 
@@ -148,9 +149,9 @@ class Collector {
       input_tokens: record.prompt_tokens ?? record.planned_prompt_tokens ?? 0,
       cached_tokens: record.cached_tokens,
       output_tokens: ok ? (record.output_tokens ?? 0) : 0,
-      text: detailed ? (record.text ?? "") : "",
-      reasoning: detailed ? (record.reasoning ?? "") : "",
-      input_text: detailed ? (record.input_text ?? "") : "",
+      text: detailed ? (record.text ?? (ok ? null : "")) : null,
+      reasoning: detailed ? (record.reasoning ?? (ok && record.text === undefined ? null : "")) : null,
+      input_text: detailed ? (record.input_text ?? null) : null,
       error: record.failure?.message ?? (record.status === "ok" ? "" : record.status),
     };
   }
@@ -237,7 +238,7 @@ const NOT_SENT: ServedRequest = {
   output_tokens: 0,
   text: "",
   reasoning: "",
-  input_text: "",
+  input_text: null,
   error: "not sent",
 };
 
