@@ -8,7 +8,7 @@ import type { Clock } from "../../../core/clock.ts";
 import { EXIT, UserError } from "../../../core/failure.ts";
 import type { JsonObject, JsonValue } from "../../../core/json.ts";
 import type { Ms } from "../../../core/units.ts";
-import type { Engine, EngineRequest, EngineSink } from "../engine.ts";
+import type { Engine, EngineEnd, EngineRequest, EngineSink } from "../engine.ts";
 import {
   type Llama,
   type LlamaContext,
@@ -90,6 +90,8 @@ interface Loaded {
   readonly model: LlamaModel;
   readonly context: LlamaContext;
 }
+
+const NOTHING = (): void => undefined;
 
 /** One request's way through the engine. */
 interface Work {
@@ -199,29 +201,32 @@ class InProcessLlama implements LlamaEngine {
 
   #begin(work: Work, sequence: LlamaSequence): void {
     const run = this.#run(work, sequence)
-      .catch((error: unknown) => {
+      .catch((error: unknown) => () => {
         const message = error instanceof Error ? error.message : String(error);
         work.sink.fail({ kind: "engine", message }, this.#clock.now());
       })
-      .finally(() => {
+      .then((tell) => {
         this.#running.delete(run);
+        // First: the job's next turn is sent as soon as this one's end is known, and finds its prefix here.
         this.#pool.release(sequence);
+        tell();
       });
     this.#running.add(run);
   }
 
-  async #run(work: Work, sequence: LlamaSequence): Promise<void> {
+  /** Resolves with what is to be told of the end, nothing where it was given up. */
+  async #run(work: Work, sequence: LlamaSequence): Promise<() => void> {
     const { ids, limit, request, sink, output } = work;
     const begun = this.#clock.now();
     const evaluated = meter(sequence);
     const rest = await this.#prefill(work, sequence);
-    if (rest === null) return;
+    if (rest === null) return NOTHING;
     let first: Ms | null = null;
     let cached = 0;
     let reason = "length";
     for await (const token of sequence.evaluate(rest, work.sampling)) {
       const at = this.#clock.now();
-      if (work.given_up) return;
+      if (work.given_up) return NOTHING;
       if (first === null) {
         first = at;
         // Whatever was not worked out now was there before; the library counts what it works out.
@@ -234,9 +239,8 @@ class InProcessLlama implements LlamaEngine {
       else sink.tokens(1, at);
       if (ended || output.length >= limit) break;
     }
-    // It can have been given up meanwhile; the sink then takes nothing more.
     const at = this.#clock.now();
-    sink.end({
+    const end: EngineEnd = {
       at,
       finish_reason: reason,
       prompt_tokens: ids.length,
@@ -251,7 +255,8 @@ class InProcessLlama implements LlamaEngine {
       },
       text: request.keep_text ? this.#loaded.model.detokenize(output, false) : null,
       notes: work.notes,
-    });
+    };
+    return () => sink.end(end);
   }
 
   /**
