@@ -4,7 +4,7 @@ import { checkRamp, type Ramp } from "../plan/arrivals/ramp.ts";
 import { parseGoodput } from "../metric/index.ts";
 import { type BenchGiven, GOODPUT_NAMES } from "./options/bench-options.ts";
 import { checkTarget } from "./open-target.ts";
-import { findProtocol } from "../client/protocols/index.ts";
+import { protocolNameOf } from "./sampling-fields.ts";
 
 /** {@link UserError} for the first mistake. */
 export function checkBench(given: BenchGiven, backend: string): void {
@@ -63,7 +63,7 @@ function checkGoodput({ goodput }: BenchGiven): void {
 /** The endpoint names the other OpenAI protocol: every request would be refused. */
 function checkEndpoint({ endpoint }: BenchGiven, backend: string): void {
   if (endpoint === undefined || backend === "sim") return;
-  const { name } = findProtocol(backend);
+  const name = protocolNameOf(backend);
   const isChat = /\/chat\/completions\/?(\?|$)/.test(endpoint);
   const isCompletions = !isChat && /\/completions\/?(\?|$)/.test(endpoint);
   if ((name === "openai" && isChat) || (name === "openai-chat" && isCompletions))

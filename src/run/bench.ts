@@ -4,7 +4,6 @@ import type { Ms } from "../core/units.ts";
 import type { Plan, PlannedRequest } from "../plan/plan.ts";
 import { resolveTokenizer } from "../prompt/resolve-tokenizer.ts";
 import type { PlanFacts } from "../record/manifest.ts";
-import { findProtocol } from "../client/protocols/index.ts";
 import { checkBench } from "./bench-checks.ts";
 import { type BenchDataset, datasetChoice, loadBenchDataset } from "./bench-dataset.ts";
 import { planBench } from "./bench-load.ts";
@@ -21,7 +20,7 @@ import { openPromptTools, type PromptTools } from "./prompt-tools.ts";
 import { checkLanes, planLanes } from "./lanes/lane-count.ts";
 import { resultFormatOf } from "./result-format.ts";
 import type { RunEnvironment } from "./run-environment.ts";
-import { samplingFields, sideFields } from "./sampling-fields.ts";
+import { protocolNameOf, samplingFields, sideFields } from "./sampling-fields.ts";
 import { awaitReady, createSideRequests, type SideRequests, warmUp } from "./side-requests.ts";
 import type { Target } from "./target.ts";
 import { createSender } from "./sender.ts";
@@ -210,9 +209,7 @@ async function beforeRun(
 
 /** What was given, and the defaults that a result file tells. */
 function manifestOptions({ given, backend, dataset, plan, fields }: Prepared): JsonObject {
-  const pooling = ["openai-embeddings", "rerank"].includes(
-    backend === "sim" ? backend : findProtocol(backend).name,
-  );
+  const pooling = ["openai-embeddings", "rerank"].includes(protocolNameOf(backend) ?? "");
   return {
     request_rate: "inf",
     burstiness: 1,

@@ -1,7 +1,7 @@
 /** Sampling options as body fields, by protocol. What a protocol cannot carry is refused before anything is sent. */
 import { UserError } from "../core/failure.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
-import { findProtocol } from "../client/protocols/index.ts";
+import { findProtocol, protocolNames } from "../client/protocols/index.ts";
 import type { Given } from "./options/option.ts";
 import { flagOf } from "./options/option.ts";
 import type { samplingOptions } from "./options/sampling-options.ts";
@@ -17,6 +17,15 @@ const PLAIN = [
   "presence_penalty",
   "repetition_penalty",
 ] as const;
+
+/** An engine in this process: it takes the sampling fields that it knows. */
+const IN_PROCESS = "an engine in this process";
+
+/** The name of the protocol behind HTTP; `null` for an engine in this process (or a name that the target will refuse). */
+export function protocolNameOf(backend: string): string | null {
+  const known = protocolNames().includes(backend.trim().toLowerCase());
+  return known ? findProtocol(backend).name : null;
+}
 
 /** Fields that belong to a measured request and make no sense in a ready check or a warm-up of another length. */
 const OF_LENGTH = new Set([
@@ -35,18 +44,18 @@ const OF_LENGTH = new Set([
 
 /** Only what was given; empty for none. A {@link UserError} names the first option that `backend` cannot carry. */
 export function samplingFields(given: SamplingGiven, backend: string): JsonObject {
-  const protocol = backend === "sim" ? "sim" : findProtocol(backend).name;
+  const protocol = protocolNameOf(backend) ?? IN_PROCESS;
   const fields: Record<string, JsonValue> = {};
   const put = (key: keyof SamplingGiven, by: readonly string[], value: JsonObject): void => {
     if (!by.includes(protocol))
       throw new UserError(`${flagOf(key)}: backend ${backend} cannot carry it`, {
-        hint: `it works with ${by.filter((name) => name !== "sim").join(" and ")}; --extra-body sends a field of your own`,
+        hint: `it works with ${by.filter((name) => name !== IN_PROCESS).join(" and ")}; --extra-body sends a field of your own`,
       });
     Object.assign(fields, value);
   };
   for (const key of PLAIN) {
     const value = given[key];
-    if (value !== undefined) put(key, ["openai", "openai-chat", "sim"], { [key]: value });
+    if (value !== undefined) put(key, ["openai", "openai-chat", IN_PROCESS], { [key]: value });
   }
   const { logprobs, best_of: bestOf } = given;
   if (logprobs !== undefined)
