@@ -120,6 +120,11 @@ const ROWS: Readonly<Record<string, Row>> = {
       expect(run.err).toContain("8 rows for 11 prompts; 3 of them are sent again");
     },
   },
+  "--no-oversample": {
+    argv: ["--num-prompts", "11", "--no-oversample"],
+    without: ["--num-prompts", "11"],
+    check: (run) => expect(prompts(run)).toEqual(PROMPTS),
+  },
   "--shuffle": {
     argv: ["--shuffle"],
     check: (run) => {
@@ -455,9 +460,9 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
 };
 
-/** COMPAT B, line by line. */
+/** COMPAT B, line by line, and a flag of vLLM's that changes what is sent. */
 const FLAGS =
-  "--backend --base-url --host --port --endpoint --header --dataset-name --dataset-path --num-prompts --seed --shuffle --model --served-model-name --tokenizer --request-rate --burstiness --max-concurrency --ramp-up-strategy --ramp-up-start-rps --ramp-up-end-rps --logprobs --top-p --top-k --min-p --temperature --ignore-eos --use-beam-search --extra-body --hyperparameter-path --lora-modules --lora-assignment --profile --goodput --percentile-metrics --metric-percentiles --request-id-prefix --ready-check-timeout-sec --num-warmups --probe-request-rate --label --save-result --save-detailed --append-result --metadata --result-dir --result-filename --disable-tqdm --debug --random-input-len --random-output-len --random-prefix-len --random-range-ratio --no-normalize".split(
+  "--backend --base-url --host --port --endpoint --header --dataset-name --dataset-path --num-prompts --no-oversample --seed --shuffle --model --served-model-name --tokenizer --request-rate --burstiness --max-concurrency --ramp-up-strategy --ramp-up-start-rps --ramp-up-end-rps --logprobs --top-p --top-k --min-p --temperature --ignore-eos --use-beam-search --extra-body --hyperparameter-path --lora-modules --lora-assignment --profile --goodput --percentile-metrics --metric-percentiles --request-id-prefix --ready-check-timeout-sec --num-warmups --probe-request-rate --label --save-result --save-detailed --append-result --metadata --result-dir --result-filename --disable-tqdm --debug --random-input-len --random-output-len --random-prefix-len --random-range-ratio --no-normalize".split(
     " ",
   );
 

@@ -35,6 +35,8 @@ export interface DatasetOptions {
   readonly numPrompts: number;
   /** `--shuffle`: seeded, before the first N are taken. */
   readonly shuffle: boolean;
+  /** A shortage is filled by drawing again; `--no-oversample`: what there is is sent once. */
+  readonly oversample: boolean;
   /** `--ignore-eos`: the output has exactly its length. */
   readonly ignoreEos: boolean;
   readonly randomInputLen: number;
@@ -60,6 +62,7 @@ export const DEFAULT_DATASET_OPTIONS: DatasetOptions = {
   path: null,
   numPrompts: 1000,
   shuffle: false,
+  oversample: true,
   ignoreEos: false,
   randomInputLen: 1024,
   randomOutputLen: 128,
@@ -142,11 +145,15 @@ export function takeRows<T>(rows: readonly T[], context: DatasetContext, what: s
   return fillUp(taken, context, what);
 }
 
-/** `rows`, and as many drawn from them again as are missing. */
+/** `rows`, and as many drawn from them again as are missing, unless that was ruled out. */
 export function fillUp<T>(rows: readonly T[], context: DatasetContext, what: string): T[] {
   const { numPrompts } = context.options;
   const out = [...rows];
   if (out.length >= numPrompts) return out;
+  if (!context.options.oversample) {
+    context.note(`${what}: ${rows.length} rows for ${numPrompts} prompts; each is sent once`);
+    return out;
+  }
   const again = context.rng.fork("shortage");
   while (out.length < numPrompts) out.push(again.pick(rows));
   context.note(

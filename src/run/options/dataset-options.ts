@@ -19,6 +19,7 @@ export const datasetOptions = {
     defaultText: "1000; all of a trace",
   }),
   shuffle: option(toggle(), W, "shuffle the dataset (seeded) before the first are taken"),
+  no_oversample: option(toggle(), W, "send what the dataset has, and draw nothing again for a shortage"),
   seed: option(integer({ min: 0 }), W, "seed of arrivals, lengths and draws", { defaultText: "0" }),
   prompt_seed: option(
     integer({ min: 0 }),
