@@ -10,6 +10,6 @@ export async function withConfigFile<T extends OptionTable>(
 ): Promise<Given<T>> {
   const { config: path } = flags as { config?: string };
   if (path === undefined) return flags;
-  const { options } = await readConfig(path, Object.keys(table), env);
-  return { ...givenFromObject(table, options, path), ...flags };
+  const { options, whereOption } = await readConfig(path, Object.keys(table), env);
+  return { ...givenFromObject(table, options, whereOption), ...flags };
 }

@@ -10,7 +10,8 @@ export function nearestHint(word: string, words: readonly string[]): string | un
 export function nearest(word: string, words: readonly string[]): string | null {
   const wanted = word.toLowerCase();
   let best: string | null = null;
-  let bestScore = Math.max(2, Math.floor(word.length / 3)) + 1;
+  // Of a short word something must remain: `x` is not near `ca`.
+  let bestScore = Math.min(Math.max(2, Math.floor(word.length / 3)), word.length - 1) + 1;
   for (const candidate of words) {
     const known = candidate.toLowerCase();
     const score = slips(wanted, known) - 0.01 * commonStart(wanted, known);

@@ -25,6 +25,8 @@ import { createWarmupGuard, type WarmupGuard } from "./warmup-guard.ts";
 import type { RunEnvironment } from "./run-environment.ts";
 import { planFacts } from "./plan-facts.ts";
 import { calibrate } from "./calibrate.ts";
+import { summaryFlags } from "./analyze-run.ts";
+import { parseSummaryOptions } from "../metric/index.ts";
 
 export interface ReplayRequest {
   readonly given: ReplayGiven;
@@ -35,13 +37,9 @@ export interface ReplayRequest {
 /** Replays the trace and returns the finished run. User mistakes are `UserError`s, before anything is sent. */
 export async function runReplay(request: ReplayRequest, env: RunEnvironment): Promise<FinishedRun> {
   const { given, tracePath } = request;
-  checkContradictions(given);
-  checkLanes(given);
-  const workload = await readWorkload(tracePath, {
-    skipBad: given.skip_bad ?? false,
-    ...(given.format === undefined ? {} : { format: given.format }),
-    ...(given.block_tokens === undefined ? {} : { blockTokens: given.block_tokens }),
-  });
+  checkContradictions(given, request.command === "replay");
+  checkLanes(given, request.command === "replay");
+  const workload = await readReplayWorkload(tracePath, given);
   const seed = given.seed ?? drawSeed();
   const { plan, lanes } = planLanes(planOfTrace(workload.jobs, given, seed), given.lanes ?? 1);
   checkHistory(given, plan);
@@ -56,6 +54,8 @@ export async function runReplay(request: ReplayRequest, env: RunEnvironment): Pr
     defaultBackend,
     defaultHost: "localhost",
     waitMs: given.ready_check_timeout_sec ?? 0,
+    vllmMayRun: request.command === "replay",
+    engineSeed: given.seed ?? null,
   });
   try {
     const tools = await openPromptTools(plan, target, {
@@ -70,6 +70,26 @@ export async function runReplay(request: ReplayRequest, env: RunEnvironment): Pr
   } finally {
     await target.close();
   }
+}
+
+/**
+ * Refuses, before a server is started for it, what {@link runReplay} would refuse before sending: contradictions among options,
+ * objectives nobody can judge, a pacing that the trace cannot follow.
+ */
+export function checkReplay(given: ReplayGiven, jobs: TraceWorkload["jobs"]): void {
+  checkContradictions(given);
+  checkLanes(given);
+  parseSummaryOptions(summaryFlags(given as JsonObject));
+  checkHistory(given, planOfTrace(jobs, given, given.seed ?? 0));
+}
+
+/** The trace as a run reads it. Every bad row that is not skipped is a `UserError`. */
+export function readReplayWorkload(tracePath: string, given: ReplayGiven): Promise<TraceWorkload> {
+  return readWorkload(tracePath, {
+    skipBad: given.skip_bad ?? false,
+    ...(given.format === undefined ? {} : { format: given.format }),
+    ...(given.block_tokens === undefined ? {} : { blockTokens: given.block_tokens }),
+  });
 }
 
 interface Prepared {
@@ -199,8 +219,8 @@ function checkHistory({ history }: ReplayGiven, plan: Plan): void {
     });
 }
 
-function checkContradictions(given: ReplayGiven): void {
-  checkTarget(given);
+function checkContradictions(given: ReplayGiven, vllmMayRun = false): void {
+  checkTarget(given, vllmMayRun);
   if (given.warmup !== undefined && given.duration !== undefined && given.warmup >= given.duration)
     throw new UserError("--warmup leaves nothing of --duration to measure", {
       hint: "make the warm-up shorter",

@@ -68,7 +68,9 @@ export function expandCells(
     }
   }
   if (sections.grid !== undefined && Object.keys(sections.grid).length === 0 && sections.cells === null)
-    throw new UserError("the sweep has no grid and no cells", { hint: "grid:\n  max_batch_size: [16, 64]" });
+    throw new UserError(`${options.where(["grid"])}: the sweep has no grid and no cells`, {
+      hint: "grid: {max_batch_size: [16, 64]}",
+    });
   const dimensions = new Set(all.flatMap(({ values }) => Object.keys(values)));
   for (const [index, rule] of sections.exclude.entries()) {
     for (const key of Object.keys(rule)) {
@@ -130,7 +132,8 @@ function gridOf({ grid, link }: Pick<SweepSections, "grid" | "link">, options: G
   const lists = new Map<string, readonly JsonValue[]>(
     Object.entries(grid).map(([name, values]) => [
       name,
-      (Array.isArray(values) ? values : [values]) as JsonValue[],
+      // A bare name, without values, is one that was forgotten; `[null]` is the engine's default.
+      (Array.isArray(values) ? values : values === null ? [] : [values]) as JsonValue[],
     ]),
   );
   for (const [name, values] of lists) {

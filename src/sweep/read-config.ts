@@ -22,6 +22,8 @@ export interface RepriseConfig {
   readonly references: readonly string[];
   /** `file:line:column` of an option or section. */
   readonly where: (keys: readonly PropertyKey[]) => string;
+  /** `file:line:column` of an option by its own name, in whatever group it stands. */
+  readonly whereOption: (key: string) => string;
 }
 
 const GROUPS = ["target", "workload", "objectives"] as const;
@@ -92,6 +94,7 @@ export function parseConfig(
         "${NAME} is for secrets: in engine.env and header",
       );
   }
+  for (const [section, content] of Object.entries(sections)) refuseReferences(source, section, content);
   // A relative trace is relative to the file that names it.
   const trace = resolved["trace_file"];
   if (typeof trace === "string" && trace !== "-" && path !== "-")
@@ -114,7 +117,29 @@ export function parseConfig(
     sweep: { ...parsed, engine },
     references,
     where: (keys) => source.where(keys),
+    whereOption: (key) => source.where(places.get(key) ?? []),
   };
+}
+
+/** Where the server reads its own variables (files, a shell's command), `${NAME}` is its business. */
+function refuseReferences(source: YamlSource, section: string, content: JsonValue): void {
+  const refuse = (place: readonly string[], value: JsonValue | undefined): void => {
+    if (value === undefined || !/\$\{\w+\}/.test(JSON.stringify(value))) return;
+    throw source.error(
+      place,
+      `${place.join(".")} takes no environment reference`,
+      "${NAME} is for secrets: in engine.env and header",
+    );
+  };
+  if (section !== "engine") {
+    if (section === "grid" || section === "cells") refuse([section], content);
+    return;
+  }
+  const engine = content as JsonObject;
+  for (const [key, value] of Object.entries(engine)) {
+    if (key === "env" || key === "files" || (key === "command" && engine["shell"] === true)) continue;
+    refuse(["engine", key], value);
+  }
 }
 
 function check(source: YamlSource, sections: JsonObject): SweepSections {

@@ -55,7 +55,12 @@ export function replayCell(env: RunEnvironment, flags: ReplayGiven = {}): RunOnc
   };
 }
 
-function givenOf(task: CellTask, flags: ReplayGiven): ReplayGiven {
+/** Options of one cell's run, checked. `where` names the place of one for a complaint. */
+export function givenOf(
+  task: Pick<CellTask, "cell" | "options" | "out" | "in_process">,
+  flags: ReplayGiven,
+  where: (key: string) => string = () => `cell ${task.cell.name}`,
+): ReplayGiven {
   const { cell, options } = task;
   const knobs = Object.entries({ ...task.in_process, ...cell.knobs });
   const metadata = (options["metadata"] ?? {}) as JsonObject;
@@ -67,17 +72,19 @@ function givenOf(task: CellTask, flags: ReplayGiven): ReplayGiven {
       ...metadata,
       ...Object.fromEntries(knobs.map(([name, value]) => [`engine.${name}`, text(value ?? null)])),
     },
-    ...(task.in_process === null
-      ? {}
-      : { backend: "sim", sim: mapText(simSettings(task.in_process as Record<string, JsonValue>)) }),
+    ...(task.in_process === null ? {} : { backend: "sim", sim: settingTexts(task.in_process) }),
   };
   const { out: _out, label: _label, metadata: _metadata, ...winning } = flags;
-  return { ...givenFromObject(replayOptions, merged, `cell ${cell.name}`), ...winning };
+  return { ...givenFromObject(replayOptions, merged, where), ...winning };
 }
 
-function mapText(values: Readonly<Record<string, JsonValue>>): JsonObject {
+/** Knobs as `--sim key=value` would tell them to the simulator in this process. */
+export function settingTexts(knobs: JsonObject): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(values).map(([key, value]) => [key, Array.isArray(value) ? value.join(",") : text(value)]),
+    Object.entries(simSettings(knobs as Record<string, JsonValue>)).map(([key, value]) => [
+      key,
+      Array.isArray(value) ? value.join(",") : text(value),
+    ]),
   );
 }
 

@@ -333,9 +333,8 @@ class Sweep {
     return typeof said === "number" ? said : engine === null ? null : cellGpus(engine, cell.knobs);
   }
 
-  /** The simulator without a process of its own: asked for by running it on virtual time. */
   #inProcess(engine: EngineSection): boolean {
-    return engine.type === "sim" && this.#request.options["virtual_time"] === true;
+    return runsInProcess(engine, this.#request.options);
   }
 
   /** A folder name of the sweep that is not taken: an interrupted run left its own. */
@@ -346,6 +345,11 @@ class Sweep {
       if (!existsSync(`${base}.${n}`)) return `${base}.${n}`;
     }
   }
+}
+
+/** The simulator without a process of its own: asked for by running it on virtual time. */
+export function runsInProcess(engine: EngineSection | null, options: JsonObject): boolean {
+  return engine?.type === "sim" && options["virtual_time"] === true;
 }
 
 /** Message and hint, log lines included, on one line. */

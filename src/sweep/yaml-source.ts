@@ -1,5 +1,5 @@
 /** A YAML (or JSON) file whose values know where they stand, so that every complaint names file:line:column. */
-import { isMap, isNode, isSeq, LineCounter, parseDocument, type Document } from "yaml";
+import { isMap, isNode, isSeq, LineCounter, parseDocument, visit, type Document, type YAMLError } from "yaml";
 import { UserError } from "../core/failure.ts";
 import type { JsonValue } from "../core/json.ts";
 
@@ -9,17 +9,37 @@ export class YamlSource {
   readonly #document: Document;
   readonly #lines: LineCounter;
 
-  /** Syntax errors, duplicate keys included, are `UserError`s. */
+  /** Syntax errors, duplicate keys and aliases of nothing included, are `UserError`s. `<<` merges, as people expect. */
   constructor(path: string, text: string) {
     this.path = path;
     this.#lines = new LineCounter();
-    this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, uniqueKeys: true });
-    const [error] = this.#document.errors;
-    if (error !== undefined) {
-      const { line, col } = this.#lines.linePos(error.pos[0]);
-      throw new UserError(`${path}:${line}:${col}: ${error.message.split("\n")[0]}`);
+    this.#document = parseDocument(text, {
+      lineCounter: this.#lines,
+      prettyErrors: false,
+      uniqueKeys: true,
+      merge: true,
+    });
+    const [error] = [...this.#document.errors, ...this.#document.warnings];
+    if (error !== undefined) throw new UserError(`${this.#at(error.pos[0])}: ${explained(error, text)}`);
+    visit(this.#document, {
+      Alias: (_key, alias) => {
+        if (alias.resolve(this.#document) === undefined)
+          throw new UserError(
+            `${this.#at(alias.range?.[0] ?? 0)}: *${alias.source}: no &${alias.source} stands before it`,
+          );
+      },
+    });
+    try {
+      this.value = this.#document.toJS() as JsonValue;
+    } catch (cause) {
+      if (!(cause instanceof ReferenceError)) throw cause;
+      throw new UserError(`${path}: its aliases unfold to too much`, { cause });
     }
-    this.value = this.#document.toJS() as JsonValue;
+  }
+
+  #at(offset: number): string {
+    const { line, col } = this.#lines.linePos(offset);
+    return `${this.path}:${line}:${col}`;
   }
 
   /** `file:line:column` of a key (or list item); of the nearest parent where it is not there. */
@@ -39,12 +59,19 @@ export class YamlSource {
         break;
       }
     }
-    if (offset === undefined) return this.path;
-    const { line, col } = this.#lines.linePos(offset);
-    return `${this.path}:${line}:${col}`;
+    return offset === undefined ? this.path : this.#at(offset);
   }
 
   error(keys: readonly PropertyKey[], message: string, hint?: string): UserError {
     return new UserError(`${this.where(keys)}: ${message}`, hint === undefined ? {} : { hint });
   }
+}
+
+function explained({ code, message, pos }: YAMLError, text: string): string {
+  if (code === "DUPLICATE_KEY") {
+    const key = /^[^\s:,}]+/.exec(text.slice(pos[0]))?.[0] ?? "a key";
+    return `${key} is given twice in one mapping`;
+  }
+  if (code === "MULTIPLE_DOCS") return "a second document begins here: one is wanted";
+  return message.split("\n")[0] as string;
 }

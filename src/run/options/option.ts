@@ -256,17 +256,18 @@ export function wordsOfYaml(value: JsonValue): readonly string[] {
 export function givenFromObject<T extends OptionTable>(
   table: T,
   values: JsonObject,
-  where: string,
+  where: string | ((key: string) => string),
 ): Given<T> {
   const out: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(values)) {
     const found = table[key];
+    const place = typeof where === "string" ? where : where(key);
     if (found === undefined)
-      throw new UserError(`${where}: unknown key "${key}"`, {
+      throw new UserError(`${place}: unknown key "${key}"`, {
         hint: nearestHint(key, Object.keys(table)) ?? "see docs for the keys",
       });
     if (value === undefined || value === null) continue;
-    const name = `${where}: ${key}`;
+    const name = `${place}: ${key}`;
     if (found.kind.arity === "switch") {
       if (typeof value !== "boolean") throw bad(name, JSON.stringify(value), "true or false");
       out[key] = value;

@@ -119,15 +119,26 @@ export function applyKnobs(
   negation: "--no-" | null = null,
   parts: CommandParts = new CommandParts(),
 ): CommandParts {
+  const setBy = new Map<string, string>();
   for (const [given, value] of Object.entries(knobs)) {
+    const before = parts.args.length;
     if (given.startsWith("-")) {
       parts.args.push(...rawFlag(given, value, negation));
-      continue;
+    } else {
+      const name = given.replaceAll("-", "_");
+      const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
+      if (rule === undefined) throw unknownKnob(engine, given, Object.keys(rules));
+      if (value !== null && value !== undefined) rule(value, parts, given);
     }
-    const name = given.replaceAll("-", "_");
-    const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
-    if (rule === undefined) throw unknownKnob(engine, given, Object.keys(rules));
-    if (value !== null && value !== undefined) rule(value, parts, given);
+    // Of two that say the same the engine would take the last: the other would be a dimension that changes nothing.
+    for (const flag of parts.args.slice(before).filter((word) => /^--?[A-Za-z]/.test(word))) {
+      const other = setBy.get(flag);
+      if (other !== undefined && other !== given)
+        throw new UserError(`${engine}: ${other} and ${given} both set ${flag}`, {
+          hint: "keep one of them",
+        });
+      setBy.set(flag, given);
+    }
   }
   return parts;
 }
