@@ -8,8 +8,11 @@ import { percentile, sortSamples } from "../core/quantile.ts";
 import type { Ms, PerSecond } from "../core/units.ts";
 import type { SideRequests } from "./side-requests.ts";
 
+/** A probe that is still out when the load is over is waited for so long. */
+const GRACE_MS = 5000;
+
 export interface ProbeLoad {
-  /** No probe is sent after this; resolves when the last has ended. */
+  /** No probe is sent after this; resolves when the last has ended, or is given up. */
   stop(): Promise<void>;
   /** Facts for the run's end, by the names of vLLM's result file; empty where none was answered. */
   facts(): JsonObject;
@@ -42,7 +45,8 @@ export function startProbes(side: SideRequests, clock: Clock, rate: PerSecond): 
         clock.cancel(timer);
         idle?.();
       }
-      return done;
+      const limit = clock.at(clock.now() + GRACE_MS, () => idle?.());
+      return done.finally(() => clock.cancel(limit));
     },
     facts() {
       if (latencies.length === 0) return {};
