@@ -117,8 +117,8 @@ export function uiApp(runs: RunList, wall: () => Ms): Hono {
     // The first part waits for the analysis: what is wrong with a run is told as an error, not as half a page.
     const first = await parts.next();
     const all = (async function* () {
-      if (first.done !== true) yield first.value;
-      yield* parts;
+      if (first.done !== true) yield Buffer.from(first.value);
+      for await (const part of parts) yield Buffer.from(part);
     })();
     return context.body(Readable.toWeb(Readable.from(all)) as ReadableStream, 200, {
       "content-type": "text/html; charset=utf-8",
