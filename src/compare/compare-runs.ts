@@ -246,8 +246,13 @@ function noiseOf(
 }
 
 function commonJobs(a: RunSamples, b: RunSamples): string[] {
-  const inB = new Set(b.job_ids);
-  return a.job_ids.filter((id) => inB.has(id));
+  const inB = new Set(wholeJobs(b));
+  return wholeJobs(a).filter((id) => inB.has(id));
+}
+
+/** Without repetitions that the run's end has cut. */
+function wholeJobs(run: RunSamples): string[] {
+  return run.job_ids.filter((_id, index) => run.jobs[index]?.cut !== true);
 }
 
 function tally(run: RunSamples, jobs: readonly string[]): Tally {
@@ -266,10 +271,15 @@ function tally(run: RunSamples, jobs: readonly string[]): Tally {
 function statusChanges(a: RunSamples, b: RunSamples): StatusChange[] {
   const statusIn = (run: RunSamples): Map<string, JobStatus> =>
     new Map(run.job_ids.map((id, index) => [id, (run.jobs[index] as { status: JobStatus }).status]));
+  // Of repeated jobs, one run has more than the other.
+  const common = new Set(commonJobs(a, b));
   const inA = statusIn(a);
   const inB = statusIn(b);
   return [...new Set([...inA.keys(), ...inB.keys()])]
     .sort()
     .map((job_id) => ({ job_id, a: inA.get(job_id) ?? "absent", b: inB.get(job_id) ?? "absent" }) as const)
-    .filter((change) => change.a !== change.b);
+    .filter((change) => change.a !== change.b)
+    .filter(
+      ({ job_id }) => !(a.identity.repeated === true || b.identity.repeated === true) || common.has(job_id),
+    );
 }

@@ -16,6 +16,8 @@ export interface RunIdentity {
     readonly prompt_tokens: number | null;
     readonly span_ms: number | null;
   };
+  /** Its jobs were repeated until the duration was over: it has as many as the server managed. */
+  readonly repeated?: boolean;
   readonly model: string;
   readonly backend: string;
   readonly simulated: boolean;
@@ -36,6 +38,8 @@ export interface JobSample {
   readonly status: JobStatus;
   /** `null` without a budget, and for a job that is in no share (censored). */
   readonly over_budget: boolean | null;
+  /** A repetition that the run's end has cut: how far it got says nothing of the server. */
+  readonly cut?: true;
 }
 
 /** Values of one metric; `job[i]` is the position (in {@link RunSamples.job_ids}) of the job that value i belongs to. */

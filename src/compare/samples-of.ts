@@ -23,11 +23,12 @@ export function samplesOf(
       speed: plan.speed,
       seeds: manifest.seeds,
       planned: {
-        requests: plan.requests,
-        jobs: plan.jobs,
+        requests: plan.repeated?.requests ?? plan.requests,
+        jobs: plan.repeated?.jobs ?? plan.jobs,
         prompt_tokens: plan.prompt_tokens,
         span_ms: plan.span_ms,
       },
+      repeated: plan.repeated !== undefined,
       model: target.model,
       backend: target.backend,
       simulated: target.simulated,
@@ -39,7 +40,7 @@ export function samplesOf(
       server: target.server,
     },
     job_ids: jobs.ids,
-    jobs: Array.from(everyJob, (job) => jobSample(jobs, job)),
+    jobs: Array.from(everyJob, (job) => jobSample(jobs, job, plan.repeated?.jobs ?? Infinity)),
     metrics: {
       ...Object.fromEntries(
         Object.entries(requests.metrics).map(([id, values]) => [id, column(values, requests.job)]),
@@ -53,10 +54,15 @@ export function samplesOf(
   };
 }
 
-function jobSample(jobs: JobTable, job: number): JobSample {
+/** Jobs from `spareFrom` on are repetitions. */
+function jobSample(jobs: JobTable, job: number, spareFrom: number): JobSample {
   const { status, outcome, budget_ms } = jobs.row(job);
   const judged = budget_ms !== null && (outcome === "over" || outcome === "within");
-  return { status, over_budget: judged ? outcome === "over" : null };
+  return {
+    status,
+    over_budget: judged ? outcome === "over" : null,
+    ...(job >= spareFrom && status === "unfinished" ? { cut: true } : {}),
+  };
 }
 
 /** NaN = not measured. */

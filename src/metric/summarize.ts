@@ -135,7 +135,13 @@ function summarize(run: Omit<RunAnalysis, "summary">, options: SummaryOptions): 
     },
     jobs: jobSummary,
     steady_state:
-      manifest.plan.pacing === "closed" ? steady_state(jobs, manifest.plan.max_concurrent_jobs) : null,
+      manifest.plan.pacing === "closed"
+        ? steady_state(
+            jobs,
+            manifest.plan.max_concurrent_jobs,
+            Math.min(runEnd(manifest, requests), clip.to_ms),
+          )
+        : null,
     prefix_cache: cache,
     goodput: goodput(requests, clip, window, options.goodput ?? [], count.overdue),
     fidelity: fidelity(requests, clip, manifest, cache),

@@ -20,6 +20,7 @@ const planSchema = z.looseObject({
   span_ms: number,
   max_concurrency: number,
   max_concurrent_jobs: number,
+  repeated: z.object({ jobs: z.number(), requests: z.number() }).optional(),
   speed: z.number().default(1),
   think_scale: z.number().default(1),
   gaps_capped: z.number().default(0),

@@ -63,6 +63,8 @@ export interface PlanFacts {
   readonly span_ms: Ms | null;
   readonly max_concurrency: number | null;
   readonly max_concurrent_jobs: number | null;
+  /** What was repeated until the duration was over; `requests` and `jobs` then count what was begun. Absent = nothing was. */
+  readonly repeated?: { readonly jobs: number; readonly requests: number };
   readonly speed: number;
   readonly think_scale: number;
   readonly gaps_capped: number;

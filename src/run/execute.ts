@@ -29,7 +29,7 @@ import type { EndedRequest } from "./ended-request.ts";
 import type { LaneSpec } from "./lanes/lane-messages.ts";
 import { type Load, type LoadEvents, startLocalLoad } from "./load.ts";
 import { plannedJobRecords } from "./planned-jobs.ts";
-import { begunPlan } from "./spare-jobs.ts";
+import { begunPlan, repeatedOf } from "./spare-jobs.ts";
 import type { Target } from "./target.ts";
 
 export interface RunRequest {
@@ -76,6 +76,7 @@ export type PlanOwn =
   | "span_ms"
   | "max_concurrency"
   | "max_concurrent_jobs"
+  | "repeated"
   | "gaps_capped"
   | "optimal_hit_rate"
   | "optimal_cached_tokens"
@@ -242,6 +243,7 @@ function manifestOf(request: RunRequest, startedWall: Ms, server: JsonObject | n
     plan: {
       ...request.facts,
       pacing: plan.pacing,
+      ...(plan.spare_from === undefined ? {} : { repeated: repeatedOf(plan, plan.spare_from) }),
       requests: plan.requests.length,
       jobs: plan.jobs.length,
       span_ms: plan.span_ms,

@@ -11,6 +11,15 @@ export interface BegunPlan {
   readonly dropped: number;
 }
 
+/** The jobs that the spare ones are copies of. */
+export function repeatedOf(
+  plan: Plan,
+  spareFrom: number,
+): { readonly jobs: number; readonly requests: number } {
+  const requests = plan.jobs.slice(0, spareFrom).reduce((sum, job) => sum + job.requests.length, 0);
+  return { jobs: spareFrom, requests };
+}
+
 /** Spare jobs without a record in the folder's log were never begun; all others count as planned. */
 export async function begunPlan(folder: string, plan: Plan, spareFrom: number): Promise<BegunPlan> {
   const begun = new Set<string>();

@@ -1,5 +1,7 @@
 /** Closed runs by DESIGN's rules: N jobs at a time, copies, staggered starts, durations, budgets. Hand arithmetic throughout. */
 import { describe, expect, it } from "vitest";
+import { compare } from "../../src/cli/commands/compare.ts";
+import { runCommand } from "../support/run-command.ts";
 import { exactRun, turn } from "./exact-run.ts";
 
 const HOUR = 3_600_000;
@@ -83,6 +85,13 @@ describe("a duration", () => {
     });
     expect(run.summary.jobs.counts).toMatchObject({ total: 10, ok: 8, unfinished: 2, not_started: 0 });
     expect(run.summary.throughput.jobs_per_hour).toBeCloseTo((8 * HOUR) / 450, 9);
+    // All slots are in use until the cut.
+    expect(run.summary.steady_state).toEqual({
+      start_ms: 0,
+      end_ms: 450,
+      jobs: 8,
+      jobs_per_hour: (8 * HOUR) / 450,
+    });
     expect(run.summary.prefix_cache.hit_rate).toBe(0);
     expect(run.summary.fidelity.notes.join("\n")).toContain("again and again until the duration is over");
     expect(run.code).toBe(0);
@@ -108,6 +117,21 @@ describe("a duration", () => {
       const run = await exactRun(one, closed(1, "--duration", "450ms", ...flags));
       expect(run.summary.counts).toMatchObject({ planned: 1, ok: 1 });
     }
+  });
+
+  it("makes two runs comparable although one server managed more: jobs of both, cut ones left out", async () => {
+    const rows = [turn("a", "j", 10, { arrival_ms: 0 }), turn("b", "k", 20, { arrival_ms: 1 })];
+    const flags = closed(2, "--duration", "2s");
+    const slow = ['linear_step={"base_ms":12}'];
+    const [fast, late] = [await exactRun(rows, flags), await exactRun(rows, flags, slow)];
+    expect(fast.summary.counts.planned).toBeGreaterThan(late.summary.counts.planned);
+    const gate = (limit: string): ReturnType<typeof runCommand> =>
+      runCommand(compare, [fast.folder, late.folder, "--gate", `mean(job_e2e) <= ${limit}`]);
+    expect(await gate("+25%")).toMatchObject({ code: 0, err: "" });
+    const missed = await gate("+10%");
+    expect(missed.code).toBe(1);
+    expect(missed.out).not.toContain("absent");
+    expect(missed.out).not.toContain("different work");
   });
 
   it("leaves open loops alone", async () => {
