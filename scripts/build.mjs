@@ -1,7 +1,7 @@
 // Bundles the command line into dist/: `dist/cli.js` runs as it is, without node_modules. The browser code of the pages goes to
 // dist/web/, from where reports take it whole into their one file.
 import { build } from "esbuild";
-import { chmodSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -57,10 +57,14 @@ for (const name of readdirSync(join(root, "dist/web"))) {
     throw new Error(`dist/web/${name} holds text that ends its element`);
 }
 
+// vLLM's engine runs in a Python process of its own.
+const child = join(root, "dist/vllm_child.py");
+copyFileSync(join(root, "src/client/engines/vllm/vllm_child.py"), child);
+
 // What an earlier build left is removed only now: a command that runs meanwhile still finds its chunks for most of the build.
 const made = new Set(
   [metafile, pages.metafile].flatMap(({ outputs }) => Object.keys(outputs)).map((path) => join(root, path)),
-);
+).add(child);
 for (const entry of readdirSync(join(root, "dist"), { recursive: true, withFileTypes: true })) {
   const path = join(entry.parentPath, entry.name);
   if (entry.isFile() && !made.has(path)) rmSync(path);

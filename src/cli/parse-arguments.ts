@@ -28,6 +28,7 @@ export function parseArguments(
 ): HelpOr<ParsedArguments> {
   const raw = new Map<string, string[]>();
   const command = commandOf(verb, raw, columns);
+  const passTo = verb.engineFlags?.(argv) ?? null;
   let help = "";
   command.configureOutput({
     writeOut: (text) => {
@@ -36,7 +37,7 @@ export function parseArguments(
     writeErr: () => undefined,
   });
   try {
-    command.parse(canonicalWords(verb.options, argv), { from: "user" });
+    command.parse(canonicalWords(verb.options, argv, passTo), { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.code === "commander.helpDisplayed") return { kind: "help", text: help };
@@ -49,7 +50,9 @@ export function parseArguments(
     if (words === undefined) continue;
     if (option.kind.arity === "switch") given[key] = words.at(-1) === "true";
     else given[key] = option.kind.parse(option.kind.arity === "one" ? words.slice(-1) : words, flagOf(key));
-    if (option.harmless !== undefined) ignored.push(`${flagOf(key)} has no effect: ${option.harmless}`);
+    // Where the engine takes it, it has its effect there.
+    if (option.harmless !== undefined && passTo === null)
+      ignored.push(`${flagOf(key)} has no effect: ${option.harmless}`);
   }
   return { kind: "parsed", value: { given, words: command.args, ignored } };
 }
@@ -97,8 +100,11 @@ function addOption(command: Command, key: string, option: Option, raw: Map<strin
   }
 }
 
-/** Second names and underscores become the option's own flag; a list's words each get the flag before them. */
-function canonicalWords(table: OptionTable, argv: readonly string[]): string[] {
+/**
+ * Second names and underscores become the option's own flag; a list's words each get the flag before them. Flags of nobody here
+ * become `KEY=VALUE` words of the option `passTo`, if there is one.
+ */
+function canonicalWords(table: OptionTable, argv: readonly string[], passTo: string | null): string[] {
   const byFlag = new Map<string, { flag: string; option: Option }>();
   for (const [key, option] of Object.entries(table)) {
     const entry = { flag: flagOf(key), option };
@@ -122,6 +128,14 @@ function canonicalWords(table: OptionTable, argv: readonly string[]): string[] {
       : word;
     const inline = word.startsWith("--") && equals !== -1 ? word.slice(equals + 1) : null;
     const found = byFlag.get(name);
+    if (found === undefined && passTo !== null && name !== "--help" && ENGINE_FLAG.test(name)) {
+      const next = argv[at + 1];
+      const takes = inline === null && next !== undefined && !/^-[^\d.]/.test(next);
+      const setting = engineSetting(name, inline ?? (takes ? next : null));
+      words.push(`${flagOf(passTo)}=${setting}`);
+      if (takes) at++;
+      continue;
+    }
     if (found === undefined) {
       words.push(inline === null ? name : `${name}=${inline}`);
       continue;
@@ -148,6 +162,21 @@ function canonicalWords(table: OptionTable, argv: readonly string[]): string[] {
     }
   }
   return words;
+}
+
+/** `--max-num-seqs`, and the short `-tp` of vLLM. */
+const ENGINE_FLAG = /^(--[a-z]|-(tp|pp|dp)$)/;
+const SHORT: Readonly<Record<string, string>> = {
+  "-tp": "tensor-parallel-size",
+  "-pp": "pipeline-parallel-size",
+  "-dp": "data-parallel-size",
+};
+
+/** A flag without a value is a switch; `--no-x` switches off. */
+function engineSetting(flag: string, value: string | null): string {
+  const key = SHORT[flag] ?? flag.slice(2);
+  if (value !== null) return `${key}=${value}`;
+  return key.startsWith("no-") ? `${key.slice(3)}=false` : `${key}=true`;
 }
 
 function isListItem(word: string, option: Option): boolean {

@@ -30,6 +30,9 @@ export function runEnvironment(io: Io, options: SessionOptions): RunSession {
       clock: io.clock,
       env: io.env,
       warn: (text) => say(`warning: ${plainText(text)}`),
+      note: (text) => {
+        if (!options.quiet) say(`note: ${plainText(text)}`);
+      },
       onPlan: (workload, plan) => {
         if (options.quiet) return;
         for (const line of planLines(workload, plan)) say(line);

@@ -33,6 +33,11 @@ export interface Verb<T extends OptionTable = OptionTable> {
   readonly summary: string;
   readonly positionals: readonly Positional[];
   readonly options: T;
+  /**
+   * Flags that are not ours may be those of an engine in this process: the key of the `KEY=VALUE` option that takes them, `null` where
+   * this command line means none.
+   */
+  engineFlags?(argv: readonly string[]): string | null;
   /** Examples shown under the help. */
   readonly examples: readonly string[];
   run(given: Given<T>, words: readonly string[], io: Io): Promise<ExitCode>;

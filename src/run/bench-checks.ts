@@ -18,8 +18,10 @@ export function checkBench(given: BenchGiven, backend: string): void {
     throw new UserError("--warmup leaves nothing of --duration to measure", {
       hint: "make the warm-up shorter",
     });
-  if (given.profile === true && backend === "sim")
-    throw new UserError("--profile: the simulated engine has no profiler");
+  if (given.profile === true && (backend === "sim" || backend === "llama-cpp"))
+    throw new UserError(
+      `--profile: ${backend === "sim" ? "the simulated engine" : "llama.cpp in this process"} has no profiler`,
+    );
   if (given.self_timed === true && given.request_rate !== undefined && given.request_rate !== Infinity)
     throw new UserError("--self-timed and --request-rate contradict each other", {
       hint: "the trace has its own times: leave one of them out",

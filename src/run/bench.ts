@@ -49,7 +49,7 @@ export async function runBench(given: BenchGiven, env: RunEnvironment): Promise<
   )
     env.warn("--burstiness shapes the gaps of a rate: without --request-rate there are none");
   const seed = given.seed ?? SEED;
-  const waitMs = given.ready_check_timeout_sec ?? (backend === "sim" ? 0 : READY_CHECK_MS);
+  const waitMs = given.ready_check_timeout_sec ?? (protocolNameOf(backend) === null ? 0 : READY_CHECK_MS);
   const deadline = env.clock.now() + waitMs;
   // Opened only when something has to be counted, or everything that can be wrong with the load has been looked at.
   let opened: Promise<Target> | null = null;

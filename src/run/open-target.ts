@@ -1,7 +1,9 @@
-/** The target of a run: a server behind HTTP, or the simulated engine in this process. */
+/** The target of a run: a server behind HTTP, or an engine in this process, simulated or real. */
 import { UserError } from "../core/failure.ts";
 import type { Ms } from "../core/units.ts";
+import { openEngineTarget } from "./engine-target.ts";
 import { openHttpTarget, type TargetGiven } from "./http-target.ts";
+import { checkEngine, engineChoice, inProcessEngine } from "./in-process-engine.ts";
 import type { RunEnvironment } from "./run-environment.ts";
 import { openSimTarget } from "./sim-target.ts";
 import type { Target } from "./target.ts";
@@ -14,6 +16,10 @@ export interface OpenTargetOptions {
   readonly defaultHost: string;
   /** Wait so long for somebody to listen; 0 = a refused connection is an error at once. */
   readonly waitMs: Ms;
+  /** `--backend vllm` without an address is vLLM's engine in this process (replay); else it is a server always. */
+  readonly vllmMayRun?: boolean;
+  /** The user's `--seed`; absent = none was given. */
+  readonly engineSeed?: number | null;
 }
 
 export function openTarget(options: OpenTargetOptions): Promise<Target> {
@@ -30,6 +36,12 @@ export function openTarget(options: OpenTargetOptions): Promise<Target> {
       }),
     );
   }
+  const mayRun = options.vllmMayRun ?? false;
+  const choice = engineChoice(given, mayRun);
+  if (choice !== null) env.note?.(choice);
+  const engine = inProcessEngine(given, mayRun);
+  if (engine !== null)
+    return openEngineTarget({ given, engine, seed: options.engineSeed ?? null, env, waitMs: options.waitMs });
   return openHttpTarget({
     given,
     env: env.env,
@@ -43,10 +55,11 @@ export function openTarget(options: OpenTargetOptions): Promise<Target> {
 }
 
 /** Options of the target that cannot be meant together. */
-export function checkTarget(given: TargetGiven): void {
+export function checkTarget(given: TargetGiven, vllmMayRun = false): void {
   const clash = (a: string, b: string, hint: string): never => {
     throw new UserError(`${a} and ${b} contradict each other`, { hint });
   };
+  checkEngine(given, inProcessEngine(given, vllmMayRun));
   const sim = given.backend === "sim";
   if (given.base_url !== undefined && (given.host !== undefined || given.port !== undefined))
     clash("--base-url", given.host === undefined ? "--port" : "--host", "give the URL, or host and port");

@@ -12,6 +12,8 @@ export interface RunEnvironment {
   /** What is known of the server beyond its address: a sweep has started it. Its metrics are sampled unless `--engine-metrics off`. */
   readonly server?: KnownServer | null;
   warn(text: string): void;
+  /** Which of two things was taken, one line. */
+  note?(text: string): void;
   /** Before the target is touched: what will be replayed. */
   onPlan?(workload: TraceWorkload, plan: Plan): void;
   /** The same for a load without a trace's dependencies (bench). */

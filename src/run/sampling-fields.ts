@@ -64,8 +64,9 @@ export function samplingFields(given: SamplingGiven, backend: string): JsonObjec
       ["openai", "openai-chat"],
       protocol === "openai-chat" ? { logprobs: true, top_logprobs: logprobs } : { logprobs },
     );
-  if (given.ignore_eos === true && protocol.startsWith("openai") && protocol !== "openai-embeddings")
-    fields["ignore_eos"] = true;
+  const ignores =
+    backend === "llama-cpp" || (protocol.startsWith("openai") && protocol !== "openai-embeddings");
+  if (given.ignore_eos === true && ignores) fields["ignore_eos"] = true;
   if (bestOf !== undefined && (bestOf > 1 || protocol === "openai"))
     put("best_of", ["openai"], { best_of: bestOf });
   if (given.use_beam_search === true)

@@ -2,7 +2,7 @@
  * vLLM's child on its pipes: the real script (src/client/engines/vllm/vllm_child.py) on a made-up vLLM (test/fake-engines/vllm-package),
  * which streams tokens 3 ms apart and misbehaves as its flags say. Skipped, and said so, where there is no Python.
  */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -257,13 +257,32 @@ describe.skipIf(!python)("vLLM's child", () => {
     expect(troubles).toEqual([]);
   });
 
+  it.each([
+    ["while it loads", ["--load-s", "60"]],
+    ["when it is ready", []],
+  ])("ends by itself when nobody is at the other end of the pipe any more, %s", async (_when, flags) => {
+    const child = spawn("python3", [script, "--model", "m", ...flags], {
+      env,
+      detached: true,
+      stdio: ["pipe", "pipe", "pipe", "pipe"],
+    });
+    const loading = new Promise((resolve) => child.stderr?.once("data", resolve));
+    const ready = new Promise((resolve) => child.stdio[3]?.once("data", resolve));
+    const ended = new Promise((resolve) => child.once("exit", (code, signal) => resolve(signal ?? code)));
+    await (flags.length > 0 ? loading : ready);
+    child.stdin?.destroy();
+    expect(await ended).toBe(flags.length > 0 ? "SIGKILL" : 0);
+    expect(alive(child.pid as number)).toBe(false);
+  });
+
   it("encodes and decodes with the engine's own tokenizer", async () => {
     const engine = await start();
     clientOf(engine);
     expect(await engine.ask("tokenize", { text: "hé" })).toEqual({ tokens: [104, 233] });
     expect(await engine.ask("tokenize", { text: "h", special: true })).toEqual({ tokens: [1, 104] });
     expect(await engine.ask("detokenize", { ids: [104, 233] })).toEqual({ text: "hé" });
-    expect(await engine.ask("reset", {})).toEqual({ done: true });
+    // The made-up vLLM has no metrics: no answer, and no failure.
+    expect(await engine.ask("metrics", {})).toBeNull();
   });
 
   it("settings are flags", () => {

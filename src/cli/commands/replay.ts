@@ -8,6 +8,7 @@ import { parseSummaryOptions } from "../../metric/index.ts";
 import { summaryFlags } from "../../run/analyze-run.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { checkResultFolder, type CompatRequest, writeCompatOutput } from "../compat-output.ts";
+import { hasEngineFlags } from "../engine-flags.ts";
 import { finishRun } from "../finish-run.ts";
 import { openLivePage, type LivePage } from "../live-page.ts";
 import { runEnvironment } from "../run-environment.ts";
@@ -29,7 +30,10 @@ export const replay = verb({
     "reprise replay trace.csv.gz --speed 20 --backend openai-chat --max-concurrency 64",
     'reprise replay agents.jsonl --pacing closed --max-concurrency 16 --job-budget 60s --slo "budget_miss_rate <= 1%"',
     "reprise replay agents.jsonl --backend sim --sim max_num_seqs=16 --virtual-time",
+    "reprise replay agents.jsonl --backend llama-cpp --model model.gguf --engine sequences=16",
+    "reprise replay agents.jsonl --backend vllm --model my-model --max-num-seqs 64",
   ],
+  engineFlags: (argv) => (hasEngineFlags(argv) ? "engine" : null),
   async run({ ui, ...flags }, words, io) {
     const given: ReplayGiven = await withConfigFile(replayOptions, flags, io.env);
     const tracePath = traceOf(given, words);

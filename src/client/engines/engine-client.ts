@@ -1,5 +1,6 @@
 /** An engine in this process as a {@link Client}: the same contract, the same instants, without a connection. */
 import type { Clock } from "../../core/clock.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { Ms } from "../../core/units.ts";
 import type { Observation } from "../../record/observation.ts";
 import type { Client, InFlight, ModelRequest, PreparedRequest, StreamListener } from "../client.ts";
@@ -14,6 +15,8 @@ export interface EngineClientOptions {
   readonly clock: Clock;
   /** Time that a request may take; `null` = 600 s. */
   readonly timeoutMs: Ms | null;
+  /** Fields of every request, overriding its own. */
+  readonly extraBody?: JsonObject | null;
 }
 
 interface Prepared extends PreparedRequest {
@@ -28,6 +31,7 @@ class EngineClient implements Client {
   readonly #clock: Clock;
   readonly #timeoutMs: Ms;
   readonly #timeouts: TimeoutQueue;
+  readonly #extraBody: JsonObject | null;
   readonly #open = new Set<EngineExchange>();
   #closing: Promise<void> | null = null;
 
@@ -36,6 +40,7 @@ class EngineClient implements Client {
     this.#engine = engine;
     this.#clock = options.clock;
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    this.#extraBody = options.extraBody ?? null;
     this.#timeouts = new TimeoutQueue(options.clock, this.#timeoutMs);
   }
 
@@ -47,7 +52,11 @@ class EngineClient implements Client {
     const prepared: Prepared = {
       request_id: request.request_id,
       body_bytes: 0,
-      request: engineRequest(request),
+      request: engineRequest(
+        this.#extraBody === null
+          ? request
+          : { ...request, params: { ...request.params, ...this.#extraBody } },
+      ),
       keepText: request.keep_text,
       keepChunks: request.keep_chunks,
     };

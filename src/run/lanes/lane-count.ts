@@ -1,10 +1,17 @@
 /** How many lanes a plan gets, and what the user is told of it. */
 import { UserError } from "../../core/failure.ts";
+import { type EngineGiven, inProcessEngine } from "../in-process-engine.ts";
 import type { Plan } from "../../plan/plan.ts";
 
 /** `--lanes` with an engine in this process is a `UserError`: it lives in one thread. */
-export function checkLanes(given: { readonly lanes?: number; readonly backend?: string }): void {
-  if ((given.lanes ?? 1) > 1 && given.backend === "sim")
+export function checkLanes(given: EngineGiven & { readonly lanes?: number }, vllmMayRun = false): void {
+  if ((given.lanes ?? 1) <= 1) return;
+  const engine = inProcessEngine(given, vllmMayRun);
+  if (engine !== null)
+    throw new UserError(`--lanes: --backend ${engine} runs in this process, in one lane`, {
+      hint: "leave --lanes out",
+    });
+  if (given.backend === "sim")
     throw new UserError("--lanes: the simulated engine runs in this process, in one lane", {
       hint: "reprise sim starts one behind HTTP; or leave --lanes out",
     });

@@ -16,7 +16,7 @@ export const targetOptions = {
   backend: option(
     text("<name>"),
     G,
-    "protocol: openai, openai-chat, ...; `sim` runs the simulated engine in this process",
+    "protocol: openai, openai-chat, ...; in this process: `sim` the simulated engine, `llama-cpp` a GGUF file, `vllm` without an address vLLM's own engine",
   ),
   model: option(text("<name>"), G, "model name in the requests", {
     defaultText: "the server's, if it serves just one",
@@ -62,6 +62,11 @@ export const targetOptions = {
     G,
     "sample the server's own metrics (Prometheus text) while the run lasts; auto = its /metrics",
     { defaultText: "off; on for --backend sim, and for servers that a sweep starts" },
+  ),
+  engine: option(
+    keyValues(),
+    G,
+    "settings of an engine in this process: sequences=16 (llama-cpp), max-num-seqs=64 python=/env/bin/python (vllm: its own flags)",
   ),
   sim: option(
     keyValues(),

@@ -47,7 +47,7 @@ export interface VllmEngine extends Engine {
   readonly facts: JsonObject;
   readonly pid: number;
   /** Asks the child; `null` where it has no answer. */
-  ask(op: "tokenize" | "detokenize" | "metrics" | "reset", fields: JsonObject): Promise<JsonObject | null>;
+  ask(op: "tokenize" | "detokenize" | "metrics", fields: JsonObject): Promise<JsonObject | null>;
 }
 
 interface Open {

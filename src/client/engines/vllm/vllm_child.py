@@ -4,7 +4,7 @@ Started by Reprise (`--backend vllm` without an address) with the engine's own f
 vLLM prints. The engine and all its processes end when stdin does, so nothing is left behind if Reprise dies.
 
 In:   submit {id, prompt, max_tokens, force, stream, text, fields} | abort {id} | time {call} | tokenize {call, text, special}
-      | detokenize {call, ids} | metrics {call} | reset {call} | stop
+      | detokenize {call, ids} | metrics {call}
 Out:  ready {version, model, facts} | tok {i, n, at[, x]} | end {i, at, reason, prompt, output, cached, ...} | fail {i, kind, message, at}
       | reply {call, ...} | dead {message}
 Instants (`at`) are CLOCK_MONOTONIC in ns, taken when the engine's output is in hand, before anything is written.
@@ -233,23 +233,12 @@ class Server:
             return {"tokens": self.encode(message["text"], message.get("special", False))}
         return {"text": self.tokenizer.decode(message["ids"])}
 
-    async def reset(self, message):
-        try:
-            await self.engine.reset_prefix_cache()
-            self.writer.send({"e": "reply", "call": message["call"], "done": True})
-        except Exception as error:
-            self.writer.send({"e": "reply", "call": message["call"], "error": str(error)[:2000]})
-
     def handle(self, message):
         op = message["op"]
         if op == "submit":
             self.submit(message)
         elif op == "abort":
             self.abort(message)
-        elif op == "reset":
-            self.loop.create_task(self.reset(message))
-        elif op == "stop":
-            self.stopped.set()
         else:
             self.answer(message)
 
@@ -271,35 +260,50 @@ def phases(stats):
     }
 
 
-def read_stdin(server, writer, loop):
-    """On a thread: the clock is answered at once, whatever the event loop is busy with."""
-    # Not sys.stdin: a thread that waits in it would be in the way of Python's own end.
-    for line in open(0, "rb", closefd=False):
-        if not line.strip():
-            continue
-        message = json.loads(line)
+class Inbox:
+    """Reads stdin on a thread, from the very start: the clock is answered at once, whatever the event loop is busy with, and an end of
+    stdin ends the engine even while it loads."""
+
+    def __init__(self, writer):
+        self.writer = writer
+        self.server = None
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        rest = b""
+        while True:
+            # Not sys.stdin: a thread that waits in it holds a lock, also in whatever is forked meanwhile.
+            data = os.read(0, 1 << 16)
+            if not data:
+                break
+            lines = (rest + data).split(b"\n")
+            rest = lines.pop()
+            for line in lines:
+                self.take(json.loads(line))
+        self.leave()
+
+    def take(self, message):
         if message["op"] == "time":
-            writer.send({"e": "reply", "call": message["call"], "at": time.monotonic_ns()})
-        else:
-            loop.call_soon_threadsafe(server.handle, message)
-    leave(loop, server)
+            self.writer.send({"e": "reply", "call": message["call"], "at": time.monotonic_ns()})
+        elif self.server is not None:
+            self.server.loop.call_soon_threadsafe(self.server.handle, message)
 
-
-def leave(loop, server):
-    """stdin ended: Reprise is done, or gone. What has not ended after the grace is killed, this process with it."""
-    try:
-        loop.call_soon_threadsafe(server.stopped.set)
-    except RuntimeError:
-        pass
-    time.sleep(GRACE_S)
-    try:
-        os.killpg(0, signal.SIGKILL) if os.getpgrp() == os.getpid() else os._exit(1)
-    except OSError:
+    def leave(self):
+        """Reprise is done, or gone. What has not ended after the grace is killed, this process with it."""
+        if self.server is not None:
+            try:
+                self.server.loop.call_soon_threadsafe(self.server.stopped.set)
+            except RuntimeError:
+                pass
+            time.sleep(GRACE_S)
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
         os._exit(1)
 
 
 async def main():
     writer = Writer(EVENTS)
+    inbox = Inbox(writer)
 
     import vllm
     from vllm import AsyncEngineArgs, SamplingParams
@@ -323,7 +327,7 @@ async def main():
     server = Server(engine, tokenizer, writer, (SamplingParams, RequestOutputKind), loop)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stopped.set)
-    threading.Thread(target=read_stdin, args=(server, writer, loop), daemon=True).start()
+    inbox.server = server
     served = getattr(arguments, "served_model_name", None)
     writer.send(
         {

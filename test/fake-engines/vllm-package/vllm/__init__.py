@@ -24,6 +24,7 @@ class AsyncEngineArgs(SimpleNamespace):
         parser.add_argument("--step-ms", type=float, default=3)
         parser.add_argument("--tokens-a-step", type=int, default=1)
         parser.add_argument("--stop-after", type=int, help="end with the end-of-sequence token after so many")
+        parser.add_argument("--load-s", type=float, default=0)
         parser.add_argument("--fail-start", help="raise this while loading")
         parser.add_argument("--die-after", type=int, help="exit with code 7 after so many tokens of all requests")
         parser.add_argument("--dead-after", type=int, help="raise EngineDeadError after so many tokens")
@@ -75,7 +76,8 @@ class FakeEngine:
 
     @classmethod
     def from_engine_args(cls, arguments):
-        print("fake vllm: loading", arguments.model)
+        print("fake vllm: loading", arguments.model, flush=True)
+        time.sleep(arguments.load_s)
         if arguments.fail_start:
             raise RuntimeError(arguments.fail_start)
         return cls(arguments)
