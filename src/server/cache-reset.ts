@@ -26,6 +26,12 @@ export async function resetCache(call: HttpCall, baseUrl: string, reset: CacheRe
             : "";
         return { done: false, how: `POST ${reset.path} answers ${reply.status}${why}` };
       }
+      case "try":
+        for (const path of ["/reset_prefix_cache", "/flush_cache"]) {
+          const reply = await call("POST", baseUrl + path);
+          if (reply.status === 200) return { done: true, how: `POST ${path}` };
+        }
+        return { done: false, how: "neither /reset_prefix_cache nor /flush_cache is there" };
       case "llama-slots":
         return await eraseSlots(call, baseUrl);
     }

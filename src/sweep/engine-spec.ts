@@ -118,3 +118,13 @@ export function cellGpus(engine: EngineSection, knobs: JsonObject): number | nul
 export function durationOf(value: string | number, name: string): Ms {
   return parseDuration(String(value), name);
 }
+
+/** The simulator without a process of its own: asked for by running it on virtual time. */
+export function runsInProcess(engine: EngineSection | null, options: JsonObject): boolean {
+  return engine?.type === "sim" && options["virtual_time"] === true;
+}
+
+/** The engine's model, where it was named, as the knob that the engine in this process knows it by. */
+export function modelKnob(model: string): JsonObject {
+  return model === "" ? {} : { model };
+}

@@ -3,12 +3,11 @@ import { dirname, resolve } from "node:path";
 import { UserError } from "../core/failure.ts";
 import type { JsonObject } from "../core/json.ts";
 import { replayOptions, type ReplayGiven } from "../run/options/replay-options.ts";
-import { checkCells } from "./engine-spec.ts";
+import { checkCells, runsInProcess } from "./engine-spec.ts";
 import { expandCells, type Cell } from "./grid.ts";
 import { readParameterFile } from "./parameters-json.ts";
 import type { TraceWorkload } from "../run/read-workload.ts";
 import { readConfig, type RepriseConfig } from "./read-config.ts";
-import { runsInProcess } from "./run-sweep.ts";
 import { checkReplay, readReplayWorkload } from "../run/replay.ts";
 import { givenOf, LOAD_OPTIONS } from "./replay-cell.ts";
 import type { SweepSections } from "./config-schema.ts";
@@ -50,6 +49,13 @@ export async function prepareSweep(
   if (flags.trace_file === undefined && options["trace_file"] === undefined)
     throw new UserError(`${path}: which trace? trace is missing`, { hint: "trace: agents.jsonl" });
   if (sections.engine !== null) refuseAddress(config, flags);
+  if (sections.cache === "warm" && runsInProcess(sections.engine, options))
+    throw new UserError(
+      `${where(["cache"])}: the simulator on virtual time begins each run with an empty cache`,
+      {
+        hint: "leave cache: warm out, or virtual_time",
+      },
+    );
   const sha256 = await checkRuns({ sections, cells: expanded, options, flags }, config);
   return { sections, cells: expanded, options, flags, trace_sha256: sha256 };
 }

@@ -20,6 +20,7 @@ export const LOAD_OPTIONS: readonly string[] = Object.keys(replayOptions).filter
 
 /** `flags` were given on the command line, checked already: they win over the file, and the cell's load over them. */
 export function replayCell(env: RunEnvironment, flags: ReplayGiven = {}): RunOnce {
+  const warned = new Set<string>();
   return async (task: CellTask): Promise<CellOutcome> => {
     const given = givenOf(task, flags);
     const trace = given.trace_file;
@@ -29,7 +30,11 @@ export function replayCell(env: RunEnvironment, flags: ReplayGiven = {}): RunOnc
       { given, tracePath: trace, command: "sweep" },
       {
         ...env,
-        warn: (text) => env.warn(`${task.cell.name}: ${text}`),
+        // What holds for one cell mostly holds for all.
+        warn: (text) => {
+          if (!warned.has(text)) env.warn(`${task.cell.name}: ${text}`);
+          warned.add(text);
+        },
         onInterrupt: (handler) => {
           // An interrupt that came while the run was being prepared counts as its first.
           const missed = task.signal.aborted ? 1 : 0;
@@ -51,7 +56,13 @@ export function replayCell(env: RunEnvironment, flags: ReplayGiven = {}): RunOnc
     if (finished.earlyStop !== null) {
       throw new UserError(finished.earlyStop.message, { hint: finished.earlyStop.hint });
     }
-    return { folder: finished.folder, summary: analysis.summary, interrupted: finished.interrupted };
+    return {
+      folder: finished.folder,
+      summary: analysis.summary,
+      interrupted: finished.interrupted,
+      fresh_prompts:
+        given.prompt_seed === undefined && analysis.manifest.plan.provenance["prompt_text"] === "made up",
+    };
   };
 }
 

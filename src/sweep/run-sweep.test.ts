@@ -114,6 +114,7 @@ interface Trial {
 
 function trial(
   during: (task: CellTask) => Promise<Partial<{ interrupted: boolean }> | void> = async () => undefined,
+  freshPrompts = false,
 ): Trial {
   const tasks: CellTask[] = [];
   const progress: SweepProgress[] = [];
@@ -125,7 +126,12 @@ function trial(
     const told = await during(task);
     const made = wholeSummary();
     writeFileSync(join(task.out, "summary.json"), JSON.stringify(made));
-    return { folder: task.out, summary: made, interrupted: told?.interrupted ?? false };
+    return {
+      folder: task.out,
+      summary: made,
+      interrupted: told?.interrupted ?? false,
+      fresh_prompts: freshPrompts,
+    };
   };
   return {
     tasks,
@@ -162,15 +168,74 @@ describe("a sweep", () => {
     const request = requestOf(`${ENGINE}grid: {name: [a, b], max_concurrency: [1, 2]}\n`);
     const outcome = await runSweep(request, run.env);
     expect(seen).toEqual(['["a",1,false]', '["a",2,false]', '["b",1,false]', '["b",2,false]']);
-    // A command template has no cache reset: the second level gets a fresh server, and the result says so.
-    expect(new Set(run.tasks.map((task) => task.server?.process.pid)).size).toBe(4);
-    expect(outcome.results[1]?.runs[0]?.notes[0]).toContain("restarted for an empty cache");
+    // One server for both levels; its cache was emptied between them.
+    expect(new Set(run.tasks.map((task) => task.server?.process.pid)).size).toBe(2);
+    expect(outcome.results[1]?.runs[0]?.notes).toEqual([]);
     expect(run.tasks.map(({ options }) => options["model"])).toEqual(["a", "a", "b", "b"]);
     // The same work in each cell, though no seed was given.
     expect(run.tasks.map(({ options }) => options["seed"])).toEqual([0, 0, 0, 0]);
     expect(outcome.results.map(({ status }) => status)).toEqual(["done", "done", "done", "done"]);
     for (const task of run.tasks) expect(portListeners(portOf(task)) ?? []).toEqual([]);
     expect(run.progress.at(-1)).toMatchObject({ done: 4, failed: 0, total: 4, current: null, left_ms: 0 });
+  });
+
+  it("a cache that cannot be emptied: a fresh server, unless no prompt was ever sent before", async () => {
+    const text = `${ENGINE.replace("flags: null", "flags: --no-reset")}grid: {name: [a], max_concurrency: [1, 2]}\n`;
+    const recorded = trial();
+    const first = await runSweep(requestOf(text), recorded.env);
+    expect(new Set(recorded.tasks.map((task) => task.server?.process.pid)).size).toBe(2);
+    expect(first.results[1]?.runs[0]?.notes[0]).toContain("restarted for an empty cache: neither");
+
+    const madeUp = trial(undefined, true);
+    const second = await runSweep(requestOf(text, join(folder, "made-up")), madeUp.env);
+    expect(new Set(madeUp.tasks.map((task) => task.server?.process.pid)).size).toBe(1);
+    expect(second.results[1]?.runs[0]?.notes[0]).toContain("no prompt of this run was sent before");
+  });
+
+  it("a server that does not start is not started again for each load level", async () => {
+    const run = trial();
+    const text = `${ENGINE.replace("flags: null", "flags: [--exit-after, '0', --exit-line, no memory]")}grid: {name: [a], max_concurrency: [1, 2, 3]}\n`;
+    const outcome = await runSweep(requestOf(text), run.env);
+    expect(outcome.results.map(({ status }) => status)).toEqual(["failed", "failed", "failed"]);
+    for (const { reasons } of outcome.results) expect(reasons[0]).toContain("no memory");
+    expect(readdirSync(join(folder, "sweep", "servers"))).toHaveLength(1);
+  });
+
+  it("another trace, or another environment, is another sweep; another key is not", async () => {
+    const text = (batch: string): string =>
+      `${ENGINE.replace("engine:", `engine:\n  env: {KEY: '\${TOKEN}', BATCH: "${batch}"}`)}grid: {name: [a]}\n`;
+    const request = requestOf(text("8"));
+    await runSweep({ ...request, trace_sha256: "aa" }, trial().env);
+    await expect(runSweep({ ...request, trace_sha256: "bb" }, trial().env)).rejects.toThrow(/trace_sha256/);
+    await expect(runSweep({ ...requestOf(text("16")), trace_sha256: "aa" }, trial().env)).rejects.toThrow(
+      /other settings: engine/,
+    );
+    secrets.add("sk-CANARY-other-key");
+    const rekeyed = { ...request.sections.engine, env: { KEY: "sk-CANARY-other-key", BATCH: "8" } };
+    const outcome = await runSweep(
+      { ...request, trace_sha256: "aa", sections: { ...request.sections, engine: rekeyed as never } },
+      trial().env,
+    );
+    expect(outcome.resumed).toBe(1);
+    expect(readFileSync(join(folder, "sweep", "sweep.json"), "utf8")).not.toContain("CANARY");
+  });
+
+  it("a running server whose cache cannot be emptied is said, once, where the prompts are the same", async () => {
+    const text = "trace: t.jsonl\nmodel: m\nport: 1\nhost: 127.0.0.1\ngrid: {max_concurrency: [1, 2, 4]}\n";
+    const known = [...LOAD_OPTIONS, "trace_file", "model", "host", "port"];
+    const config = parseConfig(join(folder, "s.yaml"), text, known, {});
+    const cells = expandCells(config.sweep, {
+      loadOptions: LOAD_OPTIONS,
+      hasEngine: false,
+      where: config.where,
+    });
+    const base = { sections: config.sweep, cells, options: config.options };
+    const recorded = trial();
+    await runSweep({ ...base, out: join(folder, "recorded") }, recorded.env);
+    expect(recorded.warnings.filter((warning) => warning.includes("cannot be emptied"))).toHaveLength(1);
+    const madeUp = trial(undefined, true);
+    await runSweep({ ...base, out: join(folder, "made-up") }, madeUp.env);
+    expect(madeUp.warnings).toEqual([]);
   });
 
   it("warm: one server for all levels, an unmeasured pass before each with the same prompts", async () => {

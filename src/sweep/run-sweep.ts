@@ -17,9 +17,17 @@ import { launchServer, type LaunchedServer } from "../server/launch-server.ts";
 import { killAllServers } from "../server/process.ts";
 import { joinCell, type CellResult, type CellRunResult } from "./cell-result.ts";
 import type { EngineSection, SweepSections } from "./config-schema.ts";
-import { cellGpus, durationOf, engineSpec, registerSecrets } from "./engine-spec.ts";
+import {
+  cellGpus,
+  durationOf,
+  engineSpec,
+  modelKnob,
+  registerSecrets,
+  runsInProcess,
+} from "./engine-spec.ts";
 import { orderRuns, type Cell, type PlannedRun, type ServerTurn } from "./grid.ts";
 import { SweepLog } from "./sweep-log.ts";
+import { sweepWork } from "./sweep-work.ts";
 
 /** One run to be made by the run layer. */
 export interface CellTask {
@@ -43,6 +51,8 @@ export interface CellOutcome {
   readonly folder: string;
   readonly summary: Summary;
   readonly interrupted: boolean;
+  /** All prompts were made up for this run alone: no later run can find them in a cache. */
+  readonly fresh_prompts: boolean;
 }
 
 /** Makes one run and writes its `summary.json`. Rejects with a `UserError` where nothing could be measured. */
@@ -69,6 +79,8 @@ export interface SweepRequest {
   readonly options: JsonObject;
   /** Flags that win over the options; part of what makes results comparable. */
   readonly flags?: JsonObject;
+  /** Identifies the trace's content: an edited trace is other work. */
+  readonly trace_sha256?: string;
   /** Folder of the sweep; one that is there is gone on with. */
   readonly out: string;
 }
@@ -93,19 +105,9 @@ export interface SweepOutcome {
 }
 
 export async function runSweep(request: SweepRequest, env: SweepEnvironment): Promise<SweepOutcome> {
-  const { sections, cells, options, out } = request;
-  const { header: _secret, ...plain } = options;
+  const { sections, cells, out } = request;
   if (sections.engine !== null) registerSecrets(sections.engine);
-  const log = SweepLog.open(out, {
-    options: plain,
-    flags: request.flags ?? {},
-    // Names only: what the environment holds may be a secret.
-    engine:
-      sections.engine === null
-        ? null
-        : ({ ...sections.engine, env: Object.keys(sections.engine.env) } as unknown as JsonObject),
-    cache: sections.cache,
-  });
+  const log = SweepLog.open(out, sweepWork(request));
   const turns = orderRuns(cells, sections);
   const todo = turns
     .map((turn) => ({
@@ -145,6 +147,9 @@ class Sweep {
   readonly #log: SweepLog;
   readonly #total: number;
   readonly #abort = new AbortController();
+  /** Nothing of the runs so far can be found in a prefix cache. */
+  #freshPrompts = true;
+  #warnedOfCache = false;
   #done: number;
   #failed = 0;
   #spentMs = 0;
@@ -168,19 +173,33 @@ class Sweep {
   /** All runs of one server, which is started first and always stopped. */
   async serve(turn: ServerTurn): Promise<void> {
     let server: LaunchedServer | null = null;
+    // The same server would fail the same way, as slowly, for each load level.
+    let failedStart: UserError | null = null;
+    this.#freshPrompts = true;
     try {
       for (const [index, run] of turn.runs.entries()) {
         if (this.interrupted) return;
         const begin = this.#env.clock.now();
         const notes: string[] = [];
         try {
+          if (failedStart !== null) throw failedStart;
           if (server !== null) server = await this.#refreshed(server, notes);
-          if (server === null) server = await this.#start(run, index);
+          if (server === null) {
+            try {
+              server = await this.#start(run, index);
+            } catch (error) {
+              if (error instanceof UserError) failedStart = error;
+              throw error;
+            }
+          }
+          if (server === null) await this.#emptyRunning(notes);
           await this.#measure(run, server, notes);
         } catch (error) {
           if (!(error instanceof UserError)) throw error;
           this.#note(run, null, error, notes);
-          if (server !== null && !server.process.alive()) server = null;
+          // Whatever is wrong with it: the next level shall not inherit it.
+          await server?.process.stop();
+          server = null;
         }
         this.#finished++;
         this.#spentMs += this.#env.clock.now() - begin;
@@ -202,10 +221,31 @@ class Sweep {
     if (server.process.alive()) {
       const reset = await resetCache(this.#env.call, server.command.base_url, server.command.cache_reset);
       if (reset.done) return server;
+      if (this.#freshPrompts) {
+        notes.push(
+          `its prefix cache was not emptied (${reset.how}), but no prompt of this run was sent before`,
+        );
+        return server;
+      }
       notes.push(`restarted for an empty cache: ${reset.how}`);
     }
     await server.process.stop();
     return null;
+  }
+
+  /** A server that ran before the sweep, and stays: its cache is emptied where it can be. */
+  async #emptyRunning(notes: string[]): Promise<void> {
+    const { sections, options, flags } = this.#request;
+    if (sections.engine !== null || sections.cache === "warm") return;
+    const reset = await resetCache(this.#env.call, runningServer({ ...options, ...flags }), { kind: "try" });
+    if (reset.done || this.#freshPrompts) return;
+    notes.push(`its prefix cache was not emptied: ${reset.how}`);
+    if (this.#warnedOfCache) return;
+    this.#warnedOfCache = true;
+    this.#env.warn(
+      `the prefix cache of the running server cannot be emptied (${reset.how}), and every run sends the same prompts: ` +
+        "later runs find what earlier ones left. cache: warm treats all alike; an engine section starts servers afresh",
+    );
   }
 
   async #start({ cell, repeat }: PlannedRun, attempt: number): Promise<LaunchedServer | null> {
@@ -269,6 +309,7 @@ class Sweep {
     }
     this.#tell({ cell: cell.name, repeat, step: "running" });
     const outcome = await this.#env.runOnce(task(`${cell.slug}-r${repeat}`));
+    this.#freshPrompts &&= outcome.fresh_prompts;
     if (outcome.interrupted) this.interrupted = true;
     if (server !== null && !server.process.alive()) {
       const lines = server.process.lastLines(5).join(" | ");
@@ -347,9 +388,10 @@ class Sweep {
   }
 }
 
-/** The simulator without a process of its own: asked for by running it on virtual time. */
-export function runsInProcess(engine: EngineSection | null, options: JsonObject): boolean {
-  return engine?.type === "sim" && options["virtual_time"] === true;
+/** Address of a server that the sweep did not start. */
+function runningServer({ base_url: url, host, port }: JsonObject): string {
+  if (typeof url === "string") return url.replace(/\/+$/, "").replace(/\/v1$/, "");
+  return `http://${typeof host === "string" ? host : "localhost"}:${typeof port === "number" ? port : 8000}`;
 }
 
 /** Message and hint, log lines included, on one line. */
@@ -359,9 +401,4 @@ function oneLine({ message, hint }: UserError): string {
 
 function promptSeed(cell: Cell, repeat: number): number {
   return createHash("sha256").update(`${cell.slug}/${repeat}`).digest().readUInt32BE(0);
-}
-
-/** The engine's model, where it was named, as the knob that the engine in this process knows it by. */
-function modelKnob(model: string): JsonObject {
-  return model === "" ? {} : { model };
 }

@@ -9,6 +9,7 @@
  *   --exit-line TEXT    written before ending
  *   --noise N           lines of log written at the start
  *   --ignore-term       ignores SIGTERM
+ *   --no-reset          has no way to empty its cache
  *   --metrics FILE      body of /metrics
  */
 import { readFileSync } from "node:fs";
@@ -29,6 +30,7 @@ const { values: flags } = parseArgs({
     "exit-line": text(""),
     noise: text("0"),
     "ignore-term": { type: "boolean" },
+    "no-reset": { type: "boolean" },
     metrics: text(""),
   },
 });
@@ -53,7 +55,7 @@ const server = createServer((request, response) => {
   if (path === "/health") json(flags.health === "none" ? 404 : Number(flags.health), {});
   else if (path === "/v1/models")
     json(200, { object: "list", data: [{ id: flags.model, max_model_len: 4096 }] });
-  else if (path === "/reset_prefix_cache") json(200, { resets: ++resets });
+  else if (path === "/reset_prefix_cache" && !flags["no-reset"]) json(200, { resets: ++resets });
   else if (path === "/metrics" && flags.metrics !== "") response.end(readFileSync(flags.metrics));
   else if (path === "/v1/completions" && flags.completion === "200")
     json(200, {

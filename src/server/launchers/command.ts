@@ -72,7 +72,7 @@ export const command: Launcher = {
       metrics_url: `${base}/metrics`,
       health_path: null,
       model: spec.model,
-      cache_reset: { kind: "none" },
+      cache_reset: { kind: "try" },
       engine: "command",
       gpus: null,
     };

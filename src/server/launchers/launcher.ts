@@ -38,6 +38,8 @@ export interface LaunchPlace {
 export type CacheReset =
   | { readonly kind: "post"; readonly path: string }
   | { readonly kind: "llama-slots" }
+  /** Some server: the endpoints of the known engines are tried. */
+  | { readonly kind: "try" }
   /** No endpoint: a new server, or prompts that share nothing with the runs before. */
   | { readonly kind: "none" };
 
