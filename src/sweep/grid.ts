@@ -244,3 +244,8 @@ function matches(rule: Values, values: Values): boolean {
     return Array.isArray(wanted) && wanted.some((item: JsonValue) => JSON.stringify(item) === value);
   });
 }
+
+/** Seed of made-up prompts for one run of a cell: the same each time, and no other run's. */
+export function promptSeed(cell: Cell, repeat: number): number {
+  return createHash("sha256").update(`${cell.slug}/${repeat}`).digest().readUInt32BE(0);
+}

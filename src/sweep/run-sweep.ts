@@ -2,7 +2,6 @@
  * Runs a sweep: a server for each engine configuration, the same work on each, one row a cell. A cell that fails is
  * reported and the rest goes on; whatever happens, no server is left behind.
  */
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
@@ -25,7 +24,7 @@ import {
   registerSecrets,
   runsInProcess,
 } from "./engine-spec.ts";
-import { orderRuns, type Cell, type PlannedRun, type ServerTurn } from "./grid.ts";
+import { orderRuns, promptSeed, type Cell, type PlannedRun, type ServerTurn } from "./grid.ts";
 import { SweepLog } from "./sweep-log.ts";
 import { sweepWork } from "./sweep-work.ts";
 
@@ -397,8 +396,4 @@ function runningServer({ base_url: url, host, port }: JsonObject): string {
 /** Message and hint, log lines included, on one line. */
 function oneLine({ message, hint }: UserError): string {
   return (hint === null ? message : `${message}; ${hint}`).replace(/\s*\n\s*/g, " | ");
-}
-
-function promptSeed(cell: Cell, repeat: number): number {
-  return createHash("sha256").update(`${cell.slug}/${repeat}`).digest().readUInt32BE(0);
 }
