@@ -2,6 +2,7 @@
  * `--calibrate`: every request once, alone on the server, before the run. Its records (`calibration.jsonl`) tell the unloaded
  * service times, which relative budgets (`--job-budget 2x`) and the split of TTFT into queue and prefill stand on.
  */
+import { EXIT, UserError } from "../core/failure.ts";
 import { dispatch } from "../dispatch/dispatch.ts";
 import type { Plan, PlannedRequest, Release } from "../plan/plan.ts";
 import type { PreparedRequest } from "../client/client.ts";
@@ -27,7 +28,7 @@ function originals(plan: Plan): Plan {
   return { ...plan, jobs, requests: plan.requests.filter((planned) => planned.job < first) };
 }
 
-/** Runs the pass. Rejects on bugs only; what fails is in the records. */
+/** Runs the pass. What fails is in the records; an interrupted pass is a {@link UserError}: nothing is left to be measured. */
 export async function calibrate(
   target: Target,
   plan: Plan,
@@ -45,7 +46,12 @@ export async function calibrate(
   });
   const unregister = onInterrupt((count) => (count === 1 ? run.drain() : run.abort()));
   try {
-    await target.drive(run.done);
+    const { interrupted } = await target.drive(run.done);
+    if (interrupted)
+      throw new UserError("interrupted during the calibration", {
+        hint: "nothing was measured",
+        exitCode: EXIT.interrupted,
+      });
   } finally {
     unregister();
   }
