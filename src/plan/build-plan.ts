@@ -2,6 +2,7 @@ import type { Ms } from "../core/units.ts";
 import { optimalPrefixReuse, type PrefixReuse } from "../trace/prefix.ts";
 import { recordedPromptTokens, type TracePrompt } from "../trace/trace-request.ts";
 import type { Pacing } from "../record/manifest.ts";
+import { commonPrefixes } from "./common-prefix.ts";
 import type { PlanOptions } from "./plan-options.ts";
 import type { Plan, PlannedJob, PlannedRequest, Release } from "./plan.ts";
 import { type OutputAccount, outputLength, outputNotes } from "./transforms/output-length.ts";
@@ -30,6 +31,10 @@ export function buildPlan(
   slots.forEach((slot, index) => {
     (indexOf[slot.job] as Int32Array)[slot.turn] = index;
   });
+  const commonOf =
+    options.keep_common && jobs.some((job) => job.copy > 0)
+      ? commonPrefixes(jobs.filter((job) => job.copy === 0))
+      : null;
   const outputs: OutputAccount = { raised: 0, capped: 0 };
   let emptyPrompts = 0;
   let span: Ms | null = null;
@@ -40,6 +45,7 @@ export function buildPlan(
     const output = outputLength(request, options.output, outputs);
     const prompt = sendablePrompt(request.prompt);
     if (prompt !== request.prompt) emptyPrompts++;
+    const common = job.copy === 0 || commonOf === null ? 0 : commonOf(request.prompt);
     const rule = release ?? afterParents(turn, indexOf[j] as Int32Array);
     if (rule.kind === "at") span = Math.max(span ?? 0, rule.offset_ms);
     return {
@@ -57,6 +63,7 @@ export function buildPlan(
         params: request.params,
         model: null,
         copy: options.share_copies ? 0 : job.copy,
+        ...(common === 0 ? {} : { common }),
       },
       planned_prompt_tokens:
         prompt === request.prompt ? recordedPromptTokens(request) : (prompt as { tokens: number }).tokens,

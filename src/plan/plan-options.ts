@@ -43,6 +43,8 @@ export interface PlanOptions {
   readonly repeat_for_ms: Ms | null;
   /** Copies share their made-up text (and so their prefix cache) with the original. */
   readonly share_copies: boolean;
+  /** What several jobs begin with (system prompts) is the same in all copies, whatever else they share. */
+  readonly keep_common: boolean;
   /** Closed runs: the first N jobs start this far apart... */
   readonly stagger_ms: Ms;
   /** ...plus a uniform draw from [0, this). */
@@ -72,6 +74,7 @@ export const DEFAULT_PLAN_OPTIONS: PlanOptions = {
   copies: 1,
   repeat_for_ms: null,
   share_copies: false,
+  keep_common: false,
   stagger_ms: 0,
   stagger_jitter_ms: 0,
   seed: 0,

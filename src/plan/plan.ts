@@ -29,6 +29,8 @@ export interface PlannedTurn {
   readonly model: string | null;
   /** Distinguishes copies of one job: made-up text of different copies differs. 0 for the original. */
   readonly copy: number;
+  /** So many leading prefix blocks (or messages) are the original's in every copy. Absent = 0. */
+  readonly common?: number;
 }
 
 export interface PlannedRequest {

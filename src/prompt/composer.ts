@@ -21,6 +21,8 @@ export interface ComposableTurn {
   readonly prompt: TracePrompt;
   /** Text of different copies differs; 0 is the original. */
   readonly copy: number;
+  /** So many leading blocks (or messages) are the original's all the same. */
+  readonly common?: number;
 }
 
 export interface PromptKey {
@@ -69,8 +71,9 @@ export async function createPromptComposer(options: PromptComposerOptions): Prom
   const composeTurn = (turn: ComposableTurn, key: PromptKey): ModelPrompt => {
     const copy = shareCopies ? 0 : turn.copy;
     const { prompt } = turn;
-    if (prompt.kind === "length") return writer.length(prompt, copy, key);
-    return copy === 0 ? prompt : tagCopy(prompt, writer.tag(copy), writer.tagIds(copy));
+    const common = turn.common ?? 0;
+    if (prompt.kind === "length") return writer.length(prompt, { copy, common }, key);
+    return copy === 0 ? prompt : tagCopy(prompt, writer.tag(copy), writer.tagIds(copy), common);
   };
   return {
     tokenizer,
@@ -95,8 +98,14 @@ export async function createPromptComposer(options: PromptComposerOptions): Prom
   };
 }
 
+interface CopyOf {
+  readonly copy: number;
+  /** Leading blocks that are the original's. */
+  readonly common: number;
+}
+
 interface PromptWriter {
-  length(prompt: LengthPrompt, copy: number, key: PromptKey): ModelPrompt;
+  length(prompt: LengthPrompt, of: CopyOf, key: PromptKey): ModelPrompt;
   warmup(tokens: Tokens, index: number): ModelPrompt;
   tag(copy: number): string;
   tagIds(copy: number): readonly number[];
@@ -117,17 +126,25 @@ class LexiconWriter implements PromptWriter {
     this.#blocks = new BlockStreams(filler, seed);
   }
 
-  length(prompt: LengthPrompt, copy: number, key: PromptKey): ModelPrompt {
+  length(prompt: LengthPrompt, { copy, common }: CopyOf, key: PromptKey): ModelPrompt {
     const total = checkLength(prompt, key);
+    const parts = blockParts(prompt, copy, common);
     if (this.#asIds) {
       const ids: number[] = [];
-      const covered = this.#blocks.ids(prompt, copy, total, ids);
+      let covered = 0;
+      for (const part of parts) covered += this.#blocks.ids(part.prompt, part.copy, total - covered, ids);
       if (covered < total) this.#filler.ids(this.#own(key, copy), total - covered, ids);
       return { kind: "ids", ids };
     }
-    const blocks = this.#blocks.text(prompt, copy, total);
-    const rest = blocks.tokens < total ? this.#filler.text(this.#own(key, copy), total - blocks.tokens) : "";
-    return { kind: "text", text: (blocks.text + rest).slice(this.#filler.separator.length) };
+    let text = "";
+    let covered = 0;
+    for (const part of parts) {
+      const blocks = this.#blocks.text(part.prompt, part.copy, total - covered);
+      text += blocks.text;
+      covered += blocks.tokens;
+    }
+    if (covered < total) text += this.#filler.text(this.#own(key, copy), total - covered);
+    return { kind: "text", text: text.slice(this.#filler.separator.length) };
   }
 
   warmup(tokens: Tokens, index: number): ModelPrompt {
@@ -178,14 +195,14 @@ async function createSearchWriter(tokenizer: Tokenizer, seed: HashKey): Promise<
   const key = (name: string): HashKey => deriveKeyFromText(seed, name);
   const mark = (name: string): string => words[pickAt(key(name), 1, words.length)] as string;
   return {
-    length: (prompt, copy, promptKey) => {
+    length: (prompt, { copy, common }, promptKey) => {
       const total = checkLength(prompt, promptKey);
       let text = "";
       let covered = 0;
-      for (const id of prompt.hash_ids ?? []) {
+      for (const [at, id] of (prompt.hash_ids ?? []).entries()) {
         const end = Math.min(total, covered + (prompt.block_tokens ?? total));
         if (end === covered) break;
-        text = searchText(sync, words, text, key(blockName(prompt, copy, id)), end);
+        text = searchText(sync, words, text, key(blockName(prompt, at < common ? 0 : copy, id)), end);
         covered = end;
       }
       const own = key(`own\n${copy}\n${promptKey.job_id}\n${promptKey.request_id}`);
@@ -199,6 +216,20 @@ async function createSearchWriter(tokenizer: Tokenizer, seed: HashKey): Promise<
     tag: (copy) => `${mark(`copy a\n${copy}`)} ${mark(`copy b\n${copy}`)} ${copy}`,
     tagIds: (copy) => sync.encode(`${mark(`copy a\n${copy}`)} ${mark(`copy b\n${copy}`)}`),
   };
+}
+
+/** The blocks of the original, then those of the copy. */
+function blockParts(
+  prompt: LengthPrompt,
+  copy: number,
+  common: number,
+): { readonly prompt: LengthPrompt; readonly copy: number }[] {
+  const ids = prompt.hash_ids;
+  if (copy === 0 || common === 0 || ids === null) return [{ prompt, copy }];
+  return [
+    { prompt: { ...prompt, hash_ids: ids.slice(0, common) }, copy: 0 },
+    { prompt: { ...prompt, hash_ids: ids.slice(common) }, copy },
+  ];
 }
 
 function blockName(prompt: LengthPrompt, copy: number, id: BlockId): string {

@@ -6,15 +6,22 @@ type RecordedPrompt = TextPrompt | IdsPrompt | MessagesPrompt;
 
 /**
  * A recorded prompt whose first tokens are those of its copy: text and the first message begin with a line of a few made-up
- * words (so much longer they are), ids have their first few replaced (as long as before).
+ * words (so much longer they are), ids have their first few replaced (as long as before). The first `common` messages stay as
+ * they are.
  */
-export function tagCopy(prompt: RecordedPrompt, tag: string, ids: readonly number[]): RecordedPrompt {
+export function tagCopy(
+  prompt: RecordedPrompt,
+  tag: string,
+  ids: readonly number[],
+  common = 0,
+): RecordedPrompt {
   if (prompt.kind === "text") return { kind: "text", text: `${tag}\n${prompt.text}` };
   if (prompt.kind === "ids") {
     const kept = Math.min(ids.length, prompt.ids.length);
     return { kind: "ids", ids: [...ids.slice(0, kept), ...prompt.ids.slice(kept)] };
   }
-  return { ...prompt, messages: tagFirst(prompt.messages, tag) };
+  const kept = prompt.messages.slice(0, common);
+  return { ...prompt, messages: [...kept, ...tagFirst(prompt.messages.slice(common), tag)] };
 }
 
 function tagFirst(messages: readonly JsonObject[], tag: string): readonly JsonObject[] {

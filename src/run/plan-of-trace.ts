@@ -39,6 +39,8 @@ export function planOfTrace(jobs: readonly ResolvedJob[], given: ReplayGiven, se
         ? (given.duration ?? null)
         : null,
     share_copies: given.share_copies ?? false,
+    // What is preloaded is in the cache for every round of copies.
+    keep_common: given.preload ?? false,
     stagger_ms: given.stagger ?? 0,
     stagger_jitter_ms: given.stagger_jitter ?? 0,
     seed,

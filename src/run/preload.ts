@@ -10,7 +10,10 @@ import type { BlockId, LengthPrompt } from "../trace/trace-request.ts";
 
 /** One prompt for each prefix that at least two jobs begin with. Bare text and token ids are left alone. */
 export function preloadPrompts(plan: Plan, composer: PromptComposer | null): ModelPrompt[] {
-  const firsts = plan.jobs.flatMap((job) => plan.requests[job.requests[0] ?? -1] ?? []);
+  // Copies begin like their originals (`common`).
+  const firsts = plan.jobs.flatMap((job) =>
+    job.copy_of === undefined ? (plan.requests[job.requests[0] ?? -1] ?? []) : [],
+  );
   return [...sharedMessages(firsts), ...(composer === null ? [] : sharedBlocks(firsts, composer))];
 }
 

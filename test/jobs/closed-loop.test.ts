@@ -219,5 +219,27 @@ describe("prefixes", () => {
     const run = await exactRun(shared, closed(1, "--preload"));
     expect(cached(run)).toEqual([320, 320]);
     expect(run.summary.counts.planned).toBe(2);
+    // In every round: the copies share the system prompt, and nothing else.
+    const rounds = await exactRun(shared, closed(1, "--preload", "--copies", "3"));
+    expect(cached(rounds)).toEqual([320, 320, 320, 320, 320, 320]);
+  });
+
+  it("of messages, too: the system prompt stays, what follows is the copy's own", async () => {
+    const system = { role: "system", content: "You are a careful agent with many rules. ".repeat(30) };
+    const told = { role: "user", content: "Do the same long task again and again. ".repeat(30) };
+    const rows = ["j", "k"].map((job, i) => ({
+      request_id: job,
+      job_id: job,
+      arrival_ms: i,
+      messages: [system, told],
+      max_tokens: 1,
+      expected_output_tokens: 1,
+    }));
+    const run = await exactRun(rows, closed(1, "--preload", "--copies", "2"));
+    const [first, , copy, last] = cached(run) as number[];
+    expect(first).toBeGreaterThan(200);
+    // A few made-up words stand before the copy's first own message: shorter or longer by no more than a block.
+    expect(Math.abs((copy as number) - (first as number))).toBeLessThanOrEqual(16);
+    expect(last).toBeGreaterThan(1.5 * (copy as number));
   });
 });

@@ -99,7 +99,7 @@ export const pacingOptions = {
       defaultText: "0",
     },
   ),
-  preload: option(toggle(), A, "closed: send each shared system prompt once before the run"),
+  preload: option(toggle(), A, "closed: send each shared system prompt once before the run; copies keep it"),
 } as const;
 
 export const loadOptions = {
