@@ -151,7 +151,11 @@ function metricsWatch(engine: VllmEngine, clock: Clock): EngineWatch {
       : { status: 404, software: null, body: "" };
   };
   const url = (path: string): string => `http://localhost${path}`;
-  return createServerWatch({ wanted: "auto", known: null, model: engine.model, url, clock, call });
+  const watch = createServerWatch({ wanted: "auto", known: null, model: engine.model, url, clock, call });
+  return {
+    ...watch,
+    open: async (span_ms, warn) => ({ ...engine.facts, ...(await watch.open(span_ms, warn)) }),
+  };
 }
 
 /** Beside this code when it runs from source; at the top of the package's dist/ when it is bundled. */

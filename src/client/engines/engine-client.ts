@@ -5,9 +5,9 @@ import type { Ms } from "../../core/units.ts";
 import type { Observation } from "../../record/observation.ts";
 import type { Client, InFlight, ModelRequest, PreparedRequest, StreamListener } from "../client.ts";
 import { TimeoutQueue } from "../timeout-queue.ts";
-import type { Engine, EngineRequest } from "./engine.ts";
+import type { Engine, EngineWork, Refusal } from "./engine.ts";
 import { EngineExchange } from "./engine-exchange.ts";
-import { engineRequest, isRefusal, type Refusal } from "./engine-request.ts";
+import { engineRequest, isRefusal } from "./engine-request.ts";
 
 const DEFAULT_TIMEOUT_MS = 600_000;
 
@@ -20,7 +20,8 @@ export interface EngineClientOptions {
 }
 
 interface Prepared extends PreparedRequest {
-  readonly request: EngineRequest | Refusal;
+  readonly work: EngineWork | Refusal;
+  readonly stream: boolean;
   readonly keepText: boolean;
   readonly keepChunks: boolean;
 }
@@ -49,14 +50,15 @@ class EngineClient implements Client {
   }
 
   prepare(request: ModelRequest): PreparedRequest {
+    const asked = engineRequest(
+      this.#extraBody === null ? request : { ...request, params: { ...request.params, ...this.#extraBody } },
+    );
+    const work = isRefusal(asked) ? asked : this.#engine.prepare(asked);
     const prepared: Prepared = {
       request_id: request.request_id,
-      body_bytes: 0,
-      request: engineRequest(
-        this.#extraBody === null
-          ? request
-          : { ...request, params: { ...request.params, ...this.#extraBody } },
-      ),
+      body_bytes: isRefusal(work) ? 0 : work.bytes,
+      work,
+      stream: !isRefusal(asked) && asked.stream,
       keepText: request.keep_text,
       keepChunks: request.keep_chunks,
     };
@@ -68,11 +70,10 @@ class EngineClient implements Client {
     done: (observation: Observation) => void,
     listener?: StreamListener,
   ): InFlight {
-    const { request, keepText, keepChunks } = prepared as Prepared;
-    const refused = isRefusal(request);
+    const { work, stream, keepText, keepChunks } = prepared as Prepared;
     const exchange = new EngineExchange({
       clock: this.#clock,
-      stream: !refused && request.stream,
+      stream,
       keepText,
       keepChunks,
       timeoutMs: this.#timeoutMs,
@@ -87,12 +88,12 @@ class EngineClient implements Client {
     const now = this.#clock.now();
     if (this.#closing !== null) {
       exchange.cancel("aborted", "the client is closed");
-    } else if (refused) {
+    } else if (isRefusal(work)) {
       exchange.sent(now);
-      this.#clock.at(now, () => exchange.fail({ kind: "refused", message: request.refusal }, now));
+      this.#clock.at(now, () => exchange.fail({ kind: "refused", message: work.refusal }, now));
     } else {
       this.#timeouts.add(exchange, now);
-      exchange.giveUp = this.#engine.submit(request, exchange);
+      exchange.giveUp = this.#engine.submit(work, exchange);
     }
     return exchange;
   }

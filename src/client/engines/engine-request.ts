@@ -1,12 +1,7 @@
 /** From a {@link ModelRequest} to what an engine takes. `params` override, as they do in the body of an HTTP request. */
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import type { ModelRequest } from "../client.ts";
-import type { EngineRequest } from "./engine.ts";
-
-/** What can never work, and why: the counterpart of a server's 400. */
-export interface Refusal {
-  readonly refusal: string;
-}
+import type { EngineRequest, Refusal } from "./engine.ts";
 
 /** Fields of HTTP bodies that say nothing to an engine in this process. */
 const OF_HTTP = ["model", "prompt", "messages", "stream_options", "user", "request_id"];
@@ -49,7 +44,7 @@ export function engineRequest(request: ModelRequest): EngineRequest | Refusal {
   };
 }
 
-export function isRefusal(value: EngineRequest | Refusal): value is Refusal {
+export function isRefusal(value: object): value is Refusal {
   return "refusal" in value;
 }
 

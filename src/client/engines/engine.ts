@@ -50,14 +50,27 @@ export interface EngineSink {
   fail(fault: EngineFault, at: Ms): void;
 }
 
+/** A request made ready ahead of its send instant. Opaque to everyone but the engine that made it. */
+export interface EngineWork {
+  /** About the memory that it holds until it is sent, bytes. */
+  readonly bytes: number;
+}
+
+/** What can never work, and why: the counterpart of a server's 400. */
+export interface Refusal {
+  readonly refusal: string;
+}
+
 export interface Engine {
   /** For messages: `llama-cpp tiny.gguf`. */
   readonly name: string;
+  /** Whatever takes time (tokenizing, serialising), off the hot path. */
+  prepare(request: EngineRequest): EngineWork | Refusal;
   /**
-   * Takes the request; the sink is never called inside this call, except `sent`. Returns how to give it up: the engine may
+   * Takes the request, which may be sent several times; the sink is never called inside this call, except `sent`. Returns how to give it up: the engine may
    * go on with it for a moment, and the sink hears nothing more.
    */
-  submit(request: EngineRequest, sink: EngineSink): () => void;
+  submit(work: EngineWork, sink: EngineSink): () => void;
   /** Frees what it holds. */
   close(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import type { Clock } from "../../../core/clock.ts";
 import { EXIT, UserError } from "../../../core/failure.ts";
 import type { JsonObject, JsonValue } from "../../../core/json.ts";
 import type { Ms } from "../../../core/units.ts";
-import type { Engine, EngineEnd, EngineRequest, EngineSink } from "../engine.ts";
+import type { Engine, EngineEnd, EngineRequest, EngineSink, EngineWork, Refusal } from "../engine.ts";
 import {
   type Llama,
   type LlamaContext,
@@ -93,14 +93,20 @@ interface Loaded {
 
 const NOTHING = (): void => undefined;
 
-/** One request's way through the engine. */
-interface Work {
+/** A request made ready: its prompt in token ids. */
+interface LlamaWork extends EngineWork {
   readonly request: EngineRequest;
-  readonly sink: EngineSink;
   readonly ids: readonly number[];
   readonly limit: number;
   readonly notes: readonly string[];
-  readonly sampling: LlamaSampling;
+  /** `recent`: the tokens that the penalties look at. */
+  sampling(recent: () => number[]): LlamaSampling;
+}
+
+/** One way through the engine. */
+interface Work {
+  readonly asked: LlamaWork;
+  readonly sink: EngineSink;
   /** What came out; the penalties look at it too. */
   readonly output: number[];
   readonly sent: Ms;
@@ -146,21 +152,20 @@ class InProcessLlama implements LlamaEngine {
     };
   }
 
-  submit(request: EngineRequest, sink: EngineSink): () => void {
-    const sent = this.#clock.now();
-    sink.sent(sent);
-    const refused = (message: string): (() => void) => {
-      this.#clock.at(sent, () => sink.fail({ kind: "refused", message }, this.#clock.now()));
-      return () => undefined;
-    };
-    let work: Work;
+  prepare(request: EngineRequest): LlamaWork | Refusal {
     try {
-      work = this.#workOf(request, sink, sent);
+      return this.#workOf(request);
     } catch (error) {
-      if (error instanceof UnfitPrompt) return refused(error.message);
+      if (error instanceof UnfitPrompt) return { refusal: error.message };
       throw error;
     }
-    const leave = this.#pool.claim(work.ids, (sequence) => this.#begin(work, sequence));
+  }
+
+  submit(prepared: EngineWork, sink: EngineSink): () => void {
+    const asked = prepared as LlamaWork;
+    const work: Work = { asked, sink, output: [], sent: this.#clock.now(), given_up: false };
+    sink.sent(work.sent);
+    const leave = this.#pool.claim(asked.ids, (sequence) => this.#begin(work, sequence));
     return () => {
       work.given_up = true;
       leave();
@@ -175,7 +180,7 @@ class InProcessLlama implements LlamaEngine {
     await llama.dispose();
   }
 
-  #workOf(request: EngineRequest, sink: EngineSink, sent: Ms): Work {
+  #workOf(request: EngineRequest): LlamaWork {
     const ids = this.#prompts.idsOf(request.prompt);
     const room = this.#contextSize - ids.length;
     const limit = request.max_tokens ?? room;
@@ -184,19 +189,9 @@ class InProcessLlama implements LlamaEngine {
       throw new UnfitPrompt(
         `${ids.length} tokens of prompt and ${request.max_tokens ?? 1} of output do not fit into the context of ${this.#contextSize} (--engine context_size)`,
       );
-    const output: number[] = [];
-    const { sampling, unknown } = samplingOf(request.fields, () => output.slice(-PENALTY_WINDOW));
-    return {
-      request,
-      sink,
-      ids,
-      limit,
-      sampling,
-      output,
-      sent,
-      notes: unknown.map((field) => `llama-cpp in this process has no ${field}`),
-      given_up: false,
-    };
+    const { sampling, unknown } = samplingOf(request.fields);
+    const notes = unknown.map((field) => `llama-cpp in this process has no ${field}`);
+    return { request, ids, limit, notes, sampling, bytes: 8 * ids.length };
   }
 
   #begin(work: Work, sequence: LlamaSequence): void {
@@ -216,15 +211,17 @@ class InProcessLlama implements LlamaEngine {
 
   /** Resolves with what is to be told of the end, nothing where it was given up. */
   async #run(work: Work, sequence: LlamaSequence): Promise<() => void> {
-    const { ids, limit, request, sink, output } = work;
+    const { sink, output } = work;
+    const { ids, limit, request, notes } = work.asked;
     const begun = this.#clock.now();
     const evaluated = meter(sequence);
     const rest = await this.#prefill(work, sequence);
     if (rest === null) return NOTHING;
+    const sampling = work.asked.sampling(() => output.slice(-PENALTY_WINDOW));
     let first: Ms | null = null;
     let cached = 0;
     let reason = "length";
-    for await (const token of sequence.evaluate(rest, work.sampling)) {
+    for await (const token of sequence.evaluate(rest, sampling)) {
       const at = this.#clock.now();
       if (work.given_up) return NOTHING;
       if (first === null) {
@@ -254,7 +251,7 @@ class InProcessLlama implements LlamaEngine {
         source: "node-llama-cpp, timed in this process",
       },
       text: request.keep_text ? this.#loaded.model.detokenize(output, false) : null,
-      notes: work.notes,
+      notes,
     };
     return () => sink.end(end);
   }
@@ -264,7 +261,7 @@ class InProcessLlama implements LlamaEngine {
    * Returns what is left for the step that gives the first token; `null` = given up.
    */
   async #prefill(work: Work, sequence: LlamaSequence): Promise<readonly number[] | null> {
-    const { ids } = work;
+    const { ids } = work.asked;
     // At least one token must be worked out for there to be a next one.
     const shared = this.#prefixCache
       ? Math.min(sequence.compareContextTokens(ids).firstDifferentIndex, ids.length - 1)
@@ -289,10 +286,10 @@ function meter({ tokenMeter }: LlamaSequence): () => number {
 }
 
 /** Sampling as HTTP servers name it. What is not given is as in their protocol: no top-k, top-p 1; temperature 0. */
-function samplingOf(
-  fields: JsonObject,
-  recent: () => number[],
-): { readonly sampling: LlamaSampling; readonly unknown: readonly string[] } {
+function samplingOf(fields: JsonObject): {
+  readonly sampling: LlamaWork["sampling"];
+  readonly unknown: readonly string[];
+} {
   const left: Record<string, JsonValue | undefined> = { ...fields };
   const take = (key: string): number | null => {
     const value = left[key];
@@ -308,24 +305,21 @@ function samplingOf(
   const frequency = take("frequency_penalty");
   const presence = take("presence_penalty");
   const penalised = (penalty ?? 1) !== 1 || (frequency ?? 0) !== 0 || (presence ?? 0) !== 0;
-  const sampling: LlamaSampling = {
+  const fixed = {
     temperature,
     topK: Math.max(0, take("top_k") ?? 0),
     topP: take("top_p") ?? 1,
     minP: take("min_p") ?? 0,
     ...(seed === null ? {} : { seed }),
-    ...(penalised
-      ? {
-          repeatPenalty: {
-            punishTokens: recent,
-            penalty: penalty ?? 1,
-            frequencyPenalty: frequency ?? 0,
-            presencePenalty: presence ?? 0,
-          },
-        }
-      : {}),
     yieldEogToken: true,
   };
+  const penalties = {
+    penalty: penalty ?? 1,
+    frequencyPenalty: frequency ?? 0,
+    presencePenalty: presence ?? 0,
+  };
+  const sampling: LlamaWork["sampling"] = (punishTokens) =>
+    penalised ? { ...fixed, repeatPenalty: { punishTokens, ...penalties } } : fixed;
   // The length is forced otherwise.
   delete left["min_tokens"];
   return { sampling, unknown: Object.keys(left).sort() };

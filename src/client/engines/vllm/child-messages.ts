@@ -1,6 +1,6 @@
 /** What the vLLM child says, checked where it comes in. */
 import { z } from "zod";
-import type { JsonObject, JsonValue } from "../../../core/json.ts";
+import type { EngineRequest } from "../engine.ts";
 
 const count = z.int().min(0);
 const ms = z.number().nullish();
@@ -76,13 +76,16 @@ function isToken(value: unknown): value is TokenMessage {
   );
 }
 
-export interface SubmitMessage {
-  readonly op: "submit";
-  readonly id: number;
-  readonly prompt: JsonObject;
-  readonly max_tokens: number | null;
-  readonly force: boolean;
-  readonly stream: boolean;
-  readonly text: boolean;
-  readonly fields: Readonly<Record<string, JsonValue | undefined>>;
+/** A request as a line without its beginning, `{"id":N,`: it is made before the number is known. */
+export function submitText(request: EngineRequest): string {
+  const message = {
+    op: "submit",
+    prompt: request.prompt,
+    max_tokens: request.max_tokens,
+    force: request.force_length,
+    stream: request.stream,
+    text: request.keep_text,
+    fields: request.fields,
+  };
+  return JSON.stringify(message).slice(1);
 }

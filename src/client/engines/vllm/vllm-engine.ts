@@ -9,14 +9,14 @@ import { EXIT, UserError } from "../../../core/failure.ts";
 import type { JsonObject, JsonValue } from "../../../core/json.ts";
 import type { Ms } from "../../../core/units.ts";
 import type { EngineTimes } from "../../../record/observation.ts";
-import type { Engine, EngineRequest, EngineSink } from "../engine.ts";
+import type { Engine, EngineRequest, EngineSink, EngineWork } from "../engine.ts";
 import { anchorChildClock, type ChildClock } from "./child-clock.ts";
 import {
   type EndMessage,
   parseChildMessage,
   type ReadyMessage,
   type ReplyMessage,
-  type SubmitMessage,
+  submitText,
 } from "./child-messages.ts";
 import { LineChild } from "./child-process.ts";
 
@@ -48,6 +48,11 @@ export interface VllmEngine extends Engine {
   readonly pid: number;
   /** Asks the child; `null` where it has no answer. */
   ask(op: "tokenize" | "detokenize" | "metrics", fields: JsonObject): Promise<JsonObject | null>;
+}
+
+interface VllmWork extends EngineWork {
+  /** The line but for its id. */
+  readonly text: string;
 }
 
 interface Open {
@@ -91,7 +96,12 @@ class PipedVllm implements VllmEngine {
     return this.#child.pid;
   }
 
-  submit(request: EngineRequest, sink: EngineSink): () => void {
+  prepare(request: EngineRequest): VllmWork {
+    const text = submitText(request);
+    return { text, bytes: text.length };
+  }
+
+  submit(work: EngineWork, sink: EngineSink): () => void {
     const { open } = this.#link;
     if (this.#child.ended !== null) {
       const message = `the engine's process has ended (${this.#child.ended})`;
@@ -100,16 +110,7 @@ class PipedVllm implements VllmEngine {
       return () => undefined;
     }
     const id = this.#next++;
-    const line = JSON.stringify({
-      op: "submit",
-      id,
-      prompt: { ...request.prompt } as unknown as JsonObject,
-      max_tokens: request.max_tokens,
-      force: request.force_length,
-      stream: request.stream,
-      text: request.keep_text,
-      fields: request.fields,
-    } satisfies SubmitMessage);
+    const line = `{"id":${id},${(work as VllmWork).text}`;
     open.set(id, { sink, line });
     this.#child.write(line, (at) => sink.sent(at));
     return () => {
