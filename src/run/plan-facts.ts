@@ -7,21 +7,21 @@ import type { Provenance } from "../trace/trace.ts";
 import type { PlanOwn } from "./execute.ts";
 import type { ReplayGiven } from "./options/replay-options.ts";
 import type { TraceWorkload } from "./read-workload.ts";
-import type { Target } from "./target.ts";
+
+/** All of them but what only the target tells. */
+export type TraceFacts = Omit<PlanFacts, PlanOwn | "gpus">;
 
 export function planFacts(
   { trace, sha256 }: TraceWorkload,
   plan: Plan,
   tracePath: string,
   given: ReplayGiven,
-  target: Target,
-): Omit<PlanFacts, PlanOwn> {
+): TraceFacts {
   let promptTokens: number | null = null;
   for (const request of trace.requests) {
     const tokens = recordedPromptTokens(request);
     if (tokens !== null) promptTokens = (promptTokens ?? 0) + tokens;
   }
-  const told = target.server?.["gpus"];
   return {
     trace: tracePath === "-" ? "-" : resolve(tracePath),
     trace_sha256: sha256,
@@ -32,7 +32,6 @@ export function planFacts(
     warmup_ms: given.warmup ?? 0,
     prompt_tokens: promptTokens,
     provenance: replayProvenance(trace.provenance, given, plan),
-    gpus: given.gpus ?? (typeof told === "number" ? told : null),
   };
 }
 

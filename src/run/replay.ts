@@ -23,7 +23,7 @@ import { samplingFields } from "./sampling-fields.ts";
 import type { Target } from "./target.ts";
 import { createWarmupGuard, type WarmupGuard } from "./warmup-guard.ts";
 import type { RunEnvironment } from "./run-environment.ts";
-import { planFacts } from "./plan-facts.ts";
+import { planFacts, type TraceFacts } from "./plan-facts.ts";
 import { calibrate } from "./calibrate.ts";
 import { summaryFlags } from "./analyze-run.ts";
 import { parseSummaryOptions } from "../metric/index.ts";
@@ -39,13 +39,8 @@ export async function runReplay(request: ReplayRequest, env: RunEnvironment): Pr
   const { given, tracePath } = request;
   checkContradictions(given, request.command === "replay");
   checkLanes(given, request.command === "replay");
-  const workload = await readReplayWorkload(tracePath, given);
-  const seed = given.seed ?? drawSeed();
-  const { plan, lanes } = planLanes(planOfTrace(workload.jobs, given, seed), given.lanes ?? 1);
-  checkHistory(given, plan);
-  env.onPlan?.(workload, plan);
-  const chat = workload.trace.requests.some((request) => request.prompt.kind === "messages");
-  const defaultBackend = chat ? "openai-chat" : "openai";
+  const planned = await planReplay(tracePath, given, env);
+  const { plan, seed, defaultBackend } = planned;
   const params = samplingFields({ ...given, best_of: given.best_of ?? 1 }, backendOf(given, defaultBackend));
   const target = await openTarget({
     given,
@@ -66,10 +61,31 @@ export async function runReplay(request: ReplayRequest, env: RunEnvironment): Pr
       always: (given.num_warmups ?? 0) > 0,
     });
     if (tools.facts?.warning != null) env.warn(tools.facts.warning);
-    return await replayOn(target, { request, workload, plan, lanes, seed, tools, params }, env);
+    return await replayOn(target, { ...planned, request, tools, params }, env);
   } finally {
     await target.close();
   }
+}
+
+/** A function of its own: the trace, which a long run has no memory for, is let go when it returns. */
+async function planReplay(
+  tracePath: string,
+  given: ReplayGiven,
+  env: RunEnvironment,
+): Promise<PlannedReplay> {
+  const workload = await readReplayWorkload(tracePath, given);
+  const seed = given.seed ?? drawSeed();
+  const { plan, lanes } = planLanes(planOfTrace(workload.jobs, given, seed), given.lanes ?? 1);
+  checkHistory(given, plan);
+  env.onPlan?.(workload, plan);
+  const chat = workload.trace.requests.some((request) => request.prompt.kind === "messages");
+  return {
+    plan,
+    lanes,
+    seed,
+    traceFacts: planFacts(workload, plan, tracePath, given),
+    defaultBackend: chat ? "openai-chat" : "openai",
+  };
 }
 
 /**
@@ -92,19 +108,23 @@ export function readReplayWorkload(tracePath: string, given: ReplayGiven): Promi
   });
 }
 
-interface Prepared {
-  readonly request: ReplayRequest;
-  readonly workload: TraceWorkload;
+interface PlannedReplay {
   readonly plan: Plan;
   readonly lanes: number;
   readonly seed: number;
+  readonly traceFacts: TraceFacts;
+  readonly defaultBackend: "openai" | "openai-chat";
+}
+
+interface Prepared extends PlannedReplay {
+  readonly request: ReplayRequest;
   readonly tools: PromptTools;
   /** Body fields of every request. */
   readonly params: JsonObject;
 }
 
 async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment): Promise<FinishedRun> {
-  const { request, workload, plan, lanes, seed, tools, params } = prepared;
+  const { request, plan, lanes, seed, tools, params } = prepared;
   const { given, tracePath } = request;
   const side = createSideRequests(target, tools.codec);
   const guard = createWarmupGuard();
@@ -123,6 +143,7 @@ async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment)
   const sender = createSender(target, { plan, tools, facts, guard });
   const spec = lanes > 1 ? sender.laneSpec() : null;
   const calibration = given.calibrate === true ? await calibrationPass(sender, prepared, env) : null;
+  const gpus = target.server?.["gpus"];
   return executeRun({
     command: request.command,
     label: given.label ?? null,
@@ -130,7 +151,7 @@ async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment)
     options: { trace: tracePath, ...optionsForManifest(given as JsonObject) },
     seeds: { seed, ...(given.prompt_seed === undefined ? {} : { prompt_seed: given.prompt_seed }) },
     plan,
-    facts: planFacts(workload, plan, tracePath, given, target),
+    facts: { ...prepared.traceFacts, gpus: given.gpus ?? (typeof gpus === "number" ? gpus : null) },
     tokenizer: tools.facts,
     target: sender.target,
     prepare: (planned, history) => sender.prepare(planned, history),
