@@ -325,4 +325,16 @@ describe("claude-code sub-agents", () => {
     expect(trace.faults.map(({ file, line }) => [basename(file), line])).toEqual([["s.jsonl", 5]]);
     expect(rowsAddUp(trace)).toBe(true);
   });
+
+  it("takes a folder's .json files where it holds no .jsonl", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "reprise-claude-"));
+    writeFileSync(join(folder, "trace.json"), jsonl(fork(6100)));
+    const trace = await claudeCode.read(folder, { skipBad: false });
+    expect(trace.requests).toHaveLength(4);
+    // Beside logs, other JSON is none of them.
+    writeFileSync(join(folder, "s.jsonl"), jsonl(fork(6100)));
+    writeFileSync(join(folder, "trace.json"), JSON.stringify({ index: [] }));
+    expect((await claudeCode.read(folder, { skipBad: false })).requests).toHaveLength(4);
+    rmSync(folder, { recursive: true });
+  });
 });

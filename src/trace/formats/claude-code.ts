@@ -41,7 +41,7 @@ export const claudeCode: TraceFormat = {
   },
   async read(path, options): Promise<Trace> {
     const isFolder = (await stat(path)).isDirectory();
-    const files = isFolder ? (await traceFiles(path)).filter((name) => /\.jsonl(\.gz)?$/.test(name)) : [""];
+    const files = isFolder ? logFiles(await traceFiles(path)) : [""];
     const axis = new TimeAxis();
     const log = new ClaudeCodeLog(axis);
     const accounts: RowAccount[] = [];
@@ -99,4 +99,10 @@ function sumRows(all: readonly RowCounts[]): RowCounts {
   const sum = (key: "read" | "used" | "refused"): number =>
     all.reduce((total, counts) => total + counts[key], 0);
   return { read: sum("read"), used: sum("used"), skipped, refused: sum("refused") };
+}
+
+/** Beside its `.jsonl` logs a session's folder holds other JSON; where there are no such logs, the others must be they. */
+function logFiles(names: readonly string[]): readonly string[] {
+  const logs = names.filter((name) => /\.jsonl(\.gz)?$/.test(name));
+  return logs.length > 0 ? logs : names;
 }
