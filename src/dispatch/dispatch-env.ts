@@ -74,6 +74,8 @@ export interface DispatchCounts {
 export interface DispatchResult extends RunStart {
   /** The last end (for a run cut by its duration or by hand: not before that instant), from `t0`. */
   readonly ended_ms: Ms;
+  /** From when on nothing more was sent, by the duration or by hand, from `t0`; `null` where all was. */
+  readonly stopped_ms: Ms | null;
   /** Requests without a record: never sent because the run ended. */
   readonly not_sent: number;
   /** Those of them that were already due. */

@@ -334,6 +334,7 @@ export class Dispatcher {
       t0: this.#t0 ?? this.#env.clock.now(),
       t0_wall_ms: this.#t0 === null ? this.#env.clock.wall() : this.#t0Wall,
       ended_ms: stoppedAt === null ? this.#lastEnd : Math.max(this.#lastEnd, stoppedAt),
+      stopped_ms: stoppedAt,
       not_sent: this.#plan.requests.length - this.#over,
       overdue: stoppedAt === null ? 0 : this.#admission.dueBefore(stoppedAt, (i) => this.#state[i] !== OVER),
       interrupted: this.#interrupted,

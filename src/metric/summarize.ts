@@ -12,6 +12,7 @@ import { splitEngineTime, type EngineSplit } from "./job/engine_split.ts";
 import { JOB_METRIC_IDS, type JobMetricId } from "./job/index.ts";
 import type { JobBudget } from "./job/job_budget.ts";
 import { JOB_STATUS, type JobTable, PlannedJobs, buildJobTable } from "./job/job-table.ts";
+import type { RunLimits } from "./job/over_budget.ts";
 import { FAILED, OK, type RequestTable, RequestTableBuilder } from "./request-table.ts";
 import { type PooledMetricId, REQUEST_METRIC_IDS, type RequestMetricId } from "./request/index.ts";
 import { counts } from "./run/counts.ts";
@@ -85,7 +86,7 @@ export async function analyzeRun(input: RunInput, options: SummaryOptions = {}):
     table: requests,
     planned,
     split,
-    runEnd: runEnd(manifest, requests),
+    runEnd: runLimits(manifest, requests),
     budget: options.jobBudget ?? null,
     calibration,
   });
@@ -106,6 +107,11 @@ function runEnd(manifest: Manifest, { n, columns }: RequestTable): Ms {
   for (let row = 0; row < n; row++)
     if ((columns.end[row] as number) > last) last = columns.end[row] as number;
   return last;
+}
+
+function runLimits(manifest: Manifest, table: RequestTable): RunLimits {
+  const ended_ms = runEnd(manifest, table);
+  return { ended_ms, stopped_ms: Math.min(ended_ms, manifest.end?.stopped_ms ?? Infinity) };
 }
 
 function summarize(run: Omit<RunAnalysis, "summary">, options: SummaryOptions): Summary {

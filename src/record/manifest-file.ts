@@ -47,6 +47,7 @@ const healthSchema = z.looseObject({
 
 const endSchema = z.looseObject({
   ended_ms: z.number(),
+  stopped_ms: z.number().nullable().optional(),
   interrupted: z.boolean(),
   not_sent: z.number(),
   overdue: z.number(),

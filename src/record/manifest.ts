@@ -82,6 +82,8 @@ export interface PlanFacts {
 
 export interface RunEnd {
   readonly ended_ms: Ms;
+  /** From when on nothing more was sent; what was in flight ended by `ended_ms`. `null` or absent: the plan was done. */
+  readonly stopped_ms?: Ms | null;
   readonly interrupted: boolean;
   readonly not_sent: number;
   readonly overdue: number;

@@ -166,6 +166,7 @@ export async function executeRun(request: RunRequest): Promise<FinishedRun> {
     const notSent = result.not_sent - (begun?.dropped ?? 0);
     const end: RunEnd = {
       ended_ms: result.ended_ms,
+      stopped_ms: result.stopped_ms,
       interrupted: result.interrupted,
       not_sent: notSent,
       overdue: Math.min(result.overdue, notSent),

@@ -351,6 +351,24 @@ describe("budgets", () => {
     expect(summary.jobs.budget_miss_rate).toBe(3 / 4);
   });
 
+  it("blames no job for the time in which the interrupted run only waited for what was in flight", async () => {
+    // Stopped at 1 s; the last answer came at 6 s. Due at 1.5 s: never to be sent. Due at 0.9 s: overdue when it stopped.
+    const { jobs } = await analyse(
+      [job("flight", 800, 6000)],
+      [
+        plannedJob("flight", 1),
+        plannedJob("after", 1, { start_ms: 1500 }),
+        plannedJob("before", 1, { start_ms: 900 }),
+      ],
+      { jobBudget: "2s" },
+      {
+        end: { ended_ms: 6000, stopped_ms: 1000, interrupted: true, not_sent: 2 },
+        plan: { jobs: 3, requests: 3 },
+      },
+    );
+    expect([0, 1, 2].map((i) => jobs.row(i).outcome)).toEqual(["over", "not_started", "over"]);
+  });
+
   it("has no share without a budget", async () => {
     const bad = { ...failed(0, 5, "timeout"), job_id: "bad", request_id: "bad1" };
     const { summary, jobs } = await analyse([job("a", 0, 1), bad], [plannedJob("a", 1)]);

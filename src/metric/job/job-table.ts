@@ -11,7 +11,7 @@ import type { EngineSplit } from "./engine_split.ts";
 import { JOB_METRICS, JOB_METRIC_IDS, type JobMetricId } from "./index.ts";
 import { type BudgetSource, type JobBudget, budgetOf } from "./job_budget.ts";
 import { type JobStatus, type JobView, viewJob } from "./job-view.ts";
-import { type BudgetOutcome, over_budget } from "./over_budget.ts";
+import { type BudgetOutcome, over_budget, type RunLimits } from "./over_budget.ts";
 
 export const JOB_STATUS: readonly JobStatus[] = ["ok", "failed", "unfinished"];
 const OUTCOMES: readonly BudgetOutcome[] = ["within", "over", "censored", "not_started"];
@@ -81,7 +81,7 @@ export interface JobTableInput {
   readonly table: RequestTable;
   readonly planned: PlannedJobs;
   readonly split: EngineSplit;
-  readonly runEnd: Ms;
+  readonly runEnd: RunLimits;
   readonly budget: JobBudget | null;
   readonly calibration: Calibration | null;
 }

@@ -11,11 +11,24 @@ export type BudgetOutcome = "within" | "over" | "censored" | "not_started";
 /** Rounding of the log's times (1 µs each) must not push a job over: exactly the budget is within it. */
 export const ROUNDING_MS = 1e-6;
 
-/** `budget` is `null` for a job without one; `runEnd` in ms from t0. */
-export function over_budget(job: JobView, status: JobStatus, budget: Ms | null, runEnd: Ms): BudgetOutcome {
+/** In ms from t0. What was in flight may still end between the two; nothing is begun. */
+export interface RunLimits {
+  readonly stopped_ms: Ms;
+  readonly ended_ms: Ms;
+}
+
+/** `budget` is `null` for a job without one. */
+export function over_budget(
+  job: JobView,
+  status: JobStatus,
+  budget: Ms | null,
+  { stopped_ms, ended_ms }: RunLimits,
+): BudgetOutcome {
   if (status === "failed") return "over";
   if (status === "ok")
     return budget !== null && job.end_ms - job.start_ms > budget + ROUNDING_MS ? "over" : "within";
-  if (Number.isNaN(job.start_ms) || job.start_ms > runEnd) return "not_started";
-  return budget !== null && runEnd - job.start_ms > budget + ROUNDING_MS ? "over" : "censored";
+  // Due after the last send: not the server's delay, nor ours.
+  const due = job.rows.length === 0 ? stopped_ms : ended_ms;
+  if (Number.isNaN(job.start_ms) || job.start_ms > due) return "not_started";
+  return budget !== null && ended_ms - job.start_ms > budget + ROUNDING_MS ? "over" : "censored";
 }

@@ -141,6 +141,7 @@ class LaneLoad implements Load {
       t0: this.#start?.t0 ?? clock.now(),
       t0_wall_ms: this.#start?.t0_wall_ms ?? clock.wall(),
       ended_ms: ended,
+      stopped_ms: earliest(outcomes.map(({ result }) => result.stopped_ms)),
       not_sent: notSent,
       overdue,
       interrupted: this.#interrupted,
@@ -194,4 +195,10 @@ export function worstOf(lanes: readonly LaneHealth[]): GeneratorHealth {
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
+}
+
+/** `null` where no lane was stopped. */
+function earliest(times: readonly (Ms | null)[]): Ms | null {
+  const known = times.filter((at) => at !== null);
+  return known.length === 0 ? null : Math.min(...known);
 }
