@@ -296,7 +296,13 @@ describe("the end of a run", () => {
     expect(records).toHaveLength(30);
     expect(counts).toMatchObject({ ok: 29, cancelled: 1, in_flight: 0 });
     expect(records.at(-1)).toMatchObject({ request_id: "r29", status: "cancelled", end_ms: 7950 });
-    expect(result).toMatchObject({ interrupted: true, not_sent: 70, overdue: 0, ended_ms: 7950 });
+    expect(result).toMatchObject({
+      interrupted: true,
+      not_sent: 70,
+      overdue: 0,
+      ended_ms: 7950,
+      stopped_ms: 2950,
+    });
   });
 
   it("aborts within a second even if the client keeps silent", async () => {
