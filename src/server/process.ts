@@ -6,13 +6,14 @@
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
+import { closeSync, fstatSync, mkdirSync, openSync, readSync } from "node:fs";
 import { dirname } from "node:path";
 import { sleep, type Clock } from "../core/clock.ts";
 import { EXIT, UserError } from "../core/failure.ts";
 import { secrets } from "../core/secret.ts";
 import { plainText } from "../core/terminal-text.ts";
 import type { Ms } from "../core/units.ts";
+import { redactLog } from "./redact-log.ts";
 import { MARK, serverProcesses, signalServer } from "./process-group.ts";
 
 /** Between TERM and KILL. */
@@ -146,7 +147,8 @@ export class ServerProcess {
     }
     living.delete(this);
     this.#watchdog.stdin?.end("done\n");
-    redactFile(this.log_file);
+    // A server may echo the key it was given.
+    redactLog(this.log_file);
   }
 
   async #gone(within: Ms): Promise<boolean> {
@@ -223,12 +225,4 @@ function readTail(file: string): string {
   } finally {
     closeSync(handle);
   }
-}
-
-/** A server may echo the key it was given: the log on disk shall not hold it. */
-function redactFile(file: string): void {
-  if (secrets.size === 0) return;
-  const text = readFileSync(file, "utf8");
-  const clean = secrets.redact(text);
-  if (clean !== text) writeFileSync(file, clean);
 }

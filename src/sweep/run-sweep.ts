@@ -310,7 +310,8 @@ class Sweep {
     const outcome = await this.#env.runOnce(task(`${cell.slug}-r${repeat}`));
     this.#freshPrompts &&= outcome.fresh_prompts;
     if (outcome.interrupted) this.interrupted = true;
-    if (server !== null && !server.process.alive()) {
+    // After a second interrupt it was us who ended it.
+    if (server !== null && !server.process.alive() && !this.interrupted) {
       const lines = server.process.lastLines(5).join(" | ");
       this.#note(
         run,
