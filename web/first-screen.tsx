@@ -170,7 +170,12 @@ function RunTable({ page, choice }: { readonly page: PageData; readonly choice: 
                   {paths.map((path) => {
                     const number = run.key_numbers.find((one) => one.path === path);
                     return (
-                      <td key={path} class="n" data-path={path}>
+                      <td
+                        key={path}
+                        class="n"
+                        data-path={path}
+                        data-label={head.find((one) => one.path === path)?.label}
+                      >
                         <b class={number?.tone ?? ""}>{number?.value ?? "n/a"}</b>
                       </td>
                     );

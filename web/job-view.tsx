@@ -40,11 +40,13 @@ export function JobView({ jobs, job, agents, onClose }: Props): JSX.Element {
         </button>
       </header>
       <p>
-        {jobs.statusOf(job)}
-        {jobs.outcomeOf(job) === "over" ? ", over its budget" : ""}
-        {Number.isNaN(budget) ? "" : ` of ${timeOf(budget)}`}; starts at {timeOf(start)}, takes{" "}
-        {timeOf(jobs.length[job])};{" "}
-        {turns.length > 0 ? `${formatCount(turns.length)} turns` : "its turns are not in this page"}.
+        {[
+          jobs.statusOf(job),
+          ...(Number.isNaN(budget) ? [] : [budgetText(jobs, job, budget)]),
+          `starts at ${timeOf(start)}`,
+          `takes ${timeOf(jobs.length[job])}`,
+          turns.length > 0 ? `${formatCount(turns.length)} turns` : "its turns are not in this page",
+        ].join(", ")}
       </p>
       <CauseBar parts={parts} label={`Where the time of ${id} goes`} thick />
       <CauseLegend causes={CAUSES.filter((cause) => (parts[cause] ?? 0) > 0)} />
@@ -69,6 +71,12 @@ export function JobView({ jobs, job, agents, onClose }: Props): JSX.Element {
       {turn !== null && <RecordView jobs={jobs} turn={turn} />}
     </section>
   );
+}
+
+function budgetText(jobs: Jobs, job: number, budget: number): string {
+  const outcome = jobs.outcomeOf(job);
+  if (outcome === "over" || outcome === "within") return `${outcome} its budget of ${timeOf(budget)}`;
+  return `its budget is ${timeOf(budget)}`;
 }
 
 export function endOf(jobs: Jobs, turn: number): number {

@@ -165,13 +165,21 @@ function Row({
         )}
         {run.simulated && <small>simulated</small>}
       </td>
-      <td class="n">{formatDurationOf(run.job_p95_ms)}</td>
-      <td class="n">{formatShare(run.budget_miss_rate)}</td>
-      <td class="n">{formatNumber(run.jobs_per_hour)}</td>
-      <td class="n">{formatCount(run.failed)}</td>
+      <td class="n" data-label="job time p95">
+        {formatDurationOf(run.job_p95_ms)}
+      </td>
+      <td class="n" data-label="over budget">
+        {formatShare(run.budget_miss_rate)}
+      </td>
+      <td class="n" data-label="jobs/h">
+        {formatNumber(run.jobs_per_hour)}
+      </td>
+      <td class="n" data-label="failed">
+        {formatCount(run.failed)}
+      </td>
       <td>
         {plainText(run.model ?? "")}
-        <small>{plainText(run.trace ?? "")}</small>
+        <small title={plainText(run.trace ?? "")}>{plainText(run.trace?.split("/").at(-1) ?? "")}</small>
       </td>
       <td>
         <Files id={run.id} />
