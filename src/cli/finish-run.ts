@@ -27,6 +27,7 @@ export async function finishRun(
   const analysis = await analyzeFolder(finished.folder, summaryFlags(given as JsonObject));
   saveSummary(finished.folder, analysis, io);
   warnOfEmptyWindow(analysis, io);
+  warnOfUnknownBudgets(analysis, io);
   await showReport(analysis, finished.folder, given.json === true ? "json" : "terminal", io);
   await also?.(analysis);
   if (finished.earlyStop !== null) {
@@ -44,6 +45,15 @@ function warnOfEmptyWindow({ summary }: RunAnalysis, io: Io): void {
   if (summary.counts.ok === 0 || summary.requests["e2e"]?.n !== 0) return;
   io.err(
     "warning: nothing was measured: no ok request was due in the measured window (--warmup, --duration)\n",
+  );
+}
+
+/** A relative budget of jobs whose unloaded time nobody knows is no budget. */
+function warnOfUnknownBudgets({ summary }: RunAnalysis, io: Io): void {
+  const { budget, counts } = summary.jobs;
+  if (budget.text === null || budget.jobs > 0 || counts.total === 0) return;
+  io.err(
+    `warning: --job-budget ${plainText(budget.text)}: no job's unloaded time is known (give --calibrate, or a trace with recorded ends)\n`,
   );
 }
 

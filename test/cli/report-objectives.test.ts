@@ -35,6 +35,12 @@ it("a warm-up longer than the run: nothing was measured, and that is said", asyn
   expect(summaryOf(out).requests["e2e"]).toMatchObject({ n: 0, mean: null });
 });
 
+it("a relative budget without calibration or recorded ends is no budget, and that is said", async () => {
+  const { err, out } = await run(join(scratch(), "run"), "--job-budget", "2x");
+  expect(err).toMatch(/warning: --job-budget 2x: no job's unloaded time is known/);
+  expect(summaryOf(out).jobs).toMatchObject({ budget_miss_rate: null, counts: { over_budget: null } });
+});
+
 it("a file name in a message cannot steer the terminal", async () => {
   const { code, stderr } = await cli(["replay", "no\u001b[31mwhere.jsonl"]);
   expect([code, stderr]).toEqual([2, "reprise: no\\x1b[31mwhere.jsonl: no such file\n"]);
