@@ -72,7 +72,8 @@ export function startLoopMonitor(openStreams: () => number, worker = false): Loo
     const threadUsed = thread === null ? null : thread.used_ms - (threadStart?.used_ms ?? 0);
     const used = worker ? threadUsed : (cpu.user + cpu.system) / 1000;
     return {
-      loop_stall_p99_ms: samples === 0 ? null : quantileOf(histogram, samples, 0.99),
+      // The buckets round: never more than the longest.
+      loop_stall_p99_ms: samples === 0 ? null : Math.min(max, quantileOf(histogram, samples, 0.99)),
       loop_stall_max_ms: samples === 0 ? null : max,
       loop_stall_streaming_max_ms: samples === 0 ? null : streamingMax,
       cpu_share: wall <= 0 || used === null ? null : used / wall,
