@@ -303,6 +303,24 @@ describe("validity", () => {
     expect((await summarize(rows(0), health(200))).validity.verdict).toBe("client-limited");
   });
 
+  it("says how long others held the core, where that explains what is wrong", async () => {
+    const health = (core_wait_share: number): ManifestParts => ({
+      end: {
+        generator: {
+          loop_stall_p99_ms: 1,
+          loop_stall_max_ms: 2,
+          loop_stall_streaming_max_ms: 2,
+          cpu_share: 0.2,
+          loop_utilisation: 0.2,
+          core_wait_share,
+        },
+      },
+    });
+    expect((await summarize(rows(6), health(0.414))).validity.reasons[1]).toMatch(/held the core for 41 %/);
+    expect((await summarize(rows(6), health(0.01))).validity.reasons).toHaveLength(1);
+    expect((await summarize(rows(0), health(0.9))).validity).toMatchObject({ verdict: "valid", reasons: [] });
+  });
+
   it("is client-limited when its own machine had nothing left for a request", async () => {
     const starved = record({
       status: "failed",

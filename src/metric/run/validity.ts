@@ -15,6 +15,9 @@ export const MAX_STREAMING_STALL_MS: Ms = 200;
 /** Timers spin before a deadline, so a busy loop alone proves nothing; with stalls of this size it does. */
 const SUSPECT_UTILISATION = 0.9;
 
+/** Share of time waiting for a core from which on it explains lateness. */
+const TELLING_WAIT = 0.02;
+
 export function validity(table: RequestTable, manifest: Manifest, counts: Counts, maxLateness: Ms): Validity {
   const samples: number[] = [];
   let late = 0;
@@ -38,6 +41,12 @@ export function validity(table: RequestTable, manifest: Manifest, counts: Counts
   if (loop !== null && used !== null && loop > maxLateness && used > SUSPECT_UTILISATION)
     limits.push(
       `the load generator's loop was busy (${(used * 100).toFixed(0)} %), with stalls of ${ms(loop)} at p99`,
+    );
+  const wait = health?.core_wait_share ?? null;
+  // Not a fault by itself, but it says where the others come from.
+  if (limits.length > 0 && wait !== null && wait >= TELLING_WAIT)
+    limits.push(
+      `other processes held the core for ${(wait * 100).toFixed(0)} % of the time in which the load generator was ready to run`,
     );
   const starved = failures(table)["client_resource"] ?? 0;
   if (starved > 0)
