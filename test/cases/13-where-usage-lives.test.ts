@@ -36,6 +36,13 @@ describe("case 13: where usage lives", () => {
     expect([seen.prompt_tokens_source, seen.output_tokens_source]).toEqual(["server", "server"]);
   });
 
+  it.each([[null], ["7"], [2.5], [-1], [1e300], [[]]])("a count of %j is none", async (count) => {
+    const told = { prompt_tokens: count, completion_tokens: count };
+    const seen = await observe([[10, R("A") + FIN("stop") + event({ choices: [], usage: told }) + DONE]]);
+    expect([seen.failure, seen.prompt_tokens, seen.prompt_tokens_source]).toEqual([null, null, "none"]);
+    expect([seen.output_tokens, seen.output_tokens_source]).toEqual([1, "chunks"]);
+  });
+
   it("absent: payload chunks, and said so", async () => {
     const seen = await observe([[10, R("A") + R("B") + FIN("stop") + DONE]]);
     expect([seen.output_tokens, seen.output_tokens_source]).toEqual([2, "chunks"]);

@@ -15,7 +15,7 @@ export function asText(value: unknown): string | null {
 
 /** A count of tokens; `null` for anything that cannot be one. */
 export function asCount(value: unknown): number | null {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null;
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
 /** A finite number. */
