@@ -17,7 +17,7 @@ import { COUNTS, type LaneSpec } from "./lane-messages.ts";
 /** From the last lane being ready to `t0`. */
 const START_DELAY_MS = 50;
 /** A lane that has not ended so long after it was told to is given up. */
-const PATIENCE_MS = 2000;
+const PATIENCE_MS = 5000;
 const DEFAULT_GRACE_MS = 5000;
 
 export interface LaneLoadOptions extends LoadOptions {
