@@ -1,7 +1,8 @@
 // Bundles the command line into dist/: `dist/cli.js` runs as it is, without node_modules. The browser code of the pages goes to
 // dist/web/, from where reports take it whole into their one file.
+import { execFileSync } from "node:child_process";
 import { build } from "esbuild";
-import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -35,6 +36,10 @@ const { metafile } = await build({
 const cli = join(root, "dist/cli.js");
 chmodSync(cli, 0o755);
 
+// The JSON Schema of reprise.yaml, for editors: printed by the command that was just built.
+const schema = join(root, "dist/reprise.schema.json");
+writeFileSync(schema, execFileSync(process.execPath, [cli, "sweep", "--print-schema"]));
+
 const pages = await build({
   absWorkingDir: root,
   metafile: true,
@@ -64,7 +69,9 @@ copyFileSync(join(root, "src/client/engines/vllm/vllm_child.py"), child);
 // What an earlier build left is removed only now: a command that runs meanwhile still finds its chunks for most of the build.
 const made = new Set(
   [metafile, pages.metafile].flatMap(({ outputs }) => Object.keys(outputs)).map((path) => join(root, path)),
-).add(child);
+)
+  .add(child)
+  .add(schema);
 for (const entry of readdirSync(join(root, "dist"), { recursive: true, withFileTypes: true })) {
   const path = join(entry.parentPath, entry.name);
   if (entry.isFile() && !made.has(path)) rmSync(path);

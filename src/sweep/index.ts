@@ -2,7 +2,8 @@
  * One configuration file becomes a grid of cells, a server for each, the same work on all, and a recommendation. `sweepConfigFile` is the way in;
  * `runSweep` takes any way of making one run.
  */
-export { configJsonSchema, parseConfig, readConfig, type RepriseConfig } from "./read-config.ts";
+export { configJsonSchema } from "./json-schema.ts";
+export { parseConfig, readConfig, type RepriseConfig } from "./read-config.ts";
 export { rankCells, type SweepRanking } from "./rank-cells.ts";
 export { renderSweepCsv, renderSweepMarkdown, renderSweepTerminal, sweepJson } from "./render-sweep.ts";
 export { runSweep, type CellTask, type RunOnce, type SweepProgress } from "./run-sweep.ts";

@@ -202,33 +202,3 @@ function takeSecret(
     return found;
   });
 }
-
-/** JSON Schema (2020-12) of the whole file, for editors: sweep sections plus the options of `optionSchema`. */
-export function configJsonSchema(optionSchema: JsonObject): JsonObject {
-  const own = z.toJSONSchema(sweepSchema, { io: "input" }) as unknown as {
-    properties: JsonObject;
-    $defs?: JsonObject;
-  };
-  const options = (optionSchema["properties"] ?? {}) as JsonObject;
-  const trace = options["trace_file"];
-  const grouped = {
-    type: "object",
-    additionalProperties: false,
-    properties: { ...options, trace: trace ?? {} },
-  };
-  return {
-    $schema: "https://json-schema.org/draft/2020-12/schema",
-    title: "reprise.yaml",
-    type: "object",
-    additionalProperties: false,
-    $defs: { ...(optionSchema["$defs"] as JsonObject | undefined), ...own.$defs },
-    properties: {
-      trace: trace ?? {},
-      ...options,
-      ...own.properties,
-      target: grouped,
-      workload: grouped,
-      objectives: { anyOf: [{ type: "array", items: { type: "string" } }, grouped] },
-    },
-  };
-}

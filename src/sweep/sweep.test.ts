@@ -1,17 +1,15 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Ajv2020 as Ajv } from "ajv/dist/2020.js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { UserError } from "../core/failure.ts";
 import { secrets } from "../core/secret.ts";
 import { expandCells, orderRuns, type GridOptions } from "./grid.ts";
 import { readParameterFile } from "./parameters-json.ts";
 import { checkCells } from "./engine-spec.ts";
-import { configJsonSchema, parseConfig } from "./read-config.ts";
+import { parseConfig } from "./read-config.ts";
 import { LOAD_OPTIONS } from "./replay-cell.ts";
 import { sweepSchema, type SweepSections } from "./config-schema.ts";
-import { jsonSchemaOf } from "../run/options/option.ts";
 import { replayOptions } from "../run/options/replay-options.ts";
 
 const KNOWN = Object.keys(replayOptions);
@@ -224,31 +222,6 @@ grid: {max_batch_size: [1, 2]}
     const error = refusal(() => checkCells(config.sweep.engine as never, cells, config.where));
     expect(error.message).toContain('/x/reprise.yaml:4:3: unknown knob "max_batch_tokns" for vllm');
     expect(error.hint).toContain("max_batch_tokens");
-  });
-});
-
-describe("JSON Schema", () => {
-  it("accepts what the reader accepts, and refuses typos", () => {
-    const validate = new Ajv({ strict: false }).compile(configJsonSchema(jsonSchemaOf(replayOptions)));
-    const good = {
-      trace: "a.jsonl",
-      target: { backend: "openai" },
-      objectives: ["p99(ttft) <= 1s"],
-      budget: "30s",
-      engine: { type: "vllm", model: "m", args: ["--x", 1], env: { A: "b" } },
-      grid: { max_batch_size: [1, 2], cuda_graphs: true },
-      cells: { a: { x: 1 } },
-      repeats: 3,
-    };
-    expect(validate(good), JSON.stringify(validate.errors)).toBe(true);
-    for (const bad of [
-      { gird: {} },
-      { repeats: 0 },
-      { engine: { modle: "x", type: "sim" } },
-      { workload: { pacin: "x" } },
-    ]) {
-      expect(validate(bad), JSON.stringify(bad)).toBe(false);
-    }
   });
 });
 

@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { formatDuration } from "../../core/duration.ts";
 import { EXIT, UserError } from "../../core/failure.ts";
 import { plainText } from "../../core/terminal-text.ts";
-import { jsonSchemaOf, option, toggle } from "../../run/options/option.ts";
+import { option, toggle } from "../../run/options/option.ts";
 import { replayOptions } from "../../run/options/replay-options.ts";
 import { createHttpCall } from "../../server/http-call.ts";
 import { killAllServers } from "../../server/process.ts";
@@ -33,7 +33,7 @@ export const sweep = verb({
   examples: ["reprise sweep reprise.yaml", "reprise sweep reprise.yaml --out sweeps/tuesday --max-jobs 50"],
   async run({ print_schema: schema, ...given }, [path, ...more], io) {
     if (schema === true) {
-      await io.out(`${JSON.stringify(configJsonSchema(jsonSchemaOf(replayOptions)), null, 2)}\n`);
+      await io.out(`${JSON.stringify(configJsonSchema(), null, 2)}\n`);
       return EXIT.good;
     }
     if (path === undefined || more.length > 0) throw new UserError("sweep takes one configuration file");

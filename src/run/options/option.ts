@@ -49,6 +49,12 @@ function checkBounds(value: number, text: string, flag: string, bounds: NumberBo
   throw new UserError(`${flag}: ${text} is out of range`, { hint: `give ${noun} ${parts.join(" and ")}` });
 }
 
+/** The bounds, for editors. */
+function bounded(schema: z.ZodNumber, { min, max, exclusive = false }: NumberBounds): z.ZodNumber {
+  const low = min === undefined ? schema : exclusive ? schema.gt(min) : schema.gte(min);
+  return max === undefined ? low : exclusive ? low.lt(max) : low.lte(max);
+}
+
 export function number(bounds: NumberBounds = {}): Kind<number> {
   return {
     placeholder: "<x>",
@@ -61,7 +67,10 @@ export function number(bounds: NumberBounds = {}): Kind<number> {
       checkBounds(value, text, flag, bounds, "a number");
       return value;
     },
-    schema: bounds.infinite === true ? z.union([z.number(), z.string()]) : z.number(),
+    schema:
+      bounds.infinite === true
+        ? z.union([bounded(z.number(), bounds), z.string()])
+        : bounded(z.number(), bounds),
   };
 }
 
@@ -75,7 +84,7 @@ export function integer(bounds: NumberBounds = {}): Kind<number> {
       checkBounds(value, text, flag, bounds, "a whole number");
       return value;
     },
-    schema: z.int(),
+    schema: bounded(z.int(), bounds),
   };
 }
 
