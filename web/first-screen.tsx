@@ -161,7 +161,7 @@ function RunTable({ page, choice }: { readonly page: PageData; readonly choice: 
             {page.runs.map((run, i) => {
               const ranked = choice.runs[i];
               return (
-                <tr key={run.folder} class={run.name === choice.winner ? "winner" : ""}>
+                <tr key={i} class={run.name === choice.winner ? "winner" : ""}>
                   <th scope="row">
                     <i class="dot" style={{ background: runColour(i) }} />
                     {plainText(run.name)}

@@ -31,7 +31,7 @@ export function Gantt({ jobs, order, selected, onOpen }: Props): JSX.Element {
   const span = useMemo(() => spanOf(jobs), [jobs]);
   const [window_, setWindow] = useState<readonly [number, number]>(span);
   const rowHeight = ROWS[size] as number;
-  const labels = width < 560 || rowHeight < 10 ? 0 : LABELS;
+  const labels = width < 560 || rowHeight < 14 ? 0 : LABELS;
   const height = Math.min(VIEW, AXIS + order.length * rowHeight + 4);
   const x = linearScale(window_, [labels, width]);
 
@@ -299,8 +299,11 @@ function rect(
   context.fillRect(left, y, Math.max(0.6, right - left), height);
 }
 
+/** Ids often differ at their end: the middle is left out. */
 function fit(context: CanvasRenderingContext2D, text: string, room: number): string {
-  let shown = text.slice(0, 40);
-  while (shown.length > 1 && context.measureText(`${shown}…`).width > room) shown = shown.slice(0, -1);
-  return shown === text ? text : `${shown}…`;
+  if (text.length <= 40 && context.measureText(text).width <= room) return text;
+  const tail = text.slice(-7);
+  let head = text.slice(0, Math.min(30, text.length - 7));
+  while (head.length > 0 && context.measureText(`${head}…${tail}`).width > room) head = head.slice(0, -1);
+  return `${head}…${tail}`;
 }

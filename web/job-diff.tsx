@@ -8,7 +8,7 @@ import { runColour } from "./chart.tsx";
 import { formatChange, plainText, timeOf } from "./format.ts";
 import { PhaseLegend } from "./gantt.tsx";
 import { Jobs, TURN_STATUS } from "./jobs.ts";
-import { endOf, turnName } from "./job-view.tsx";
+import { More, ROWS, endOf, turnName } from "./job-view.tsx";
 import { partsOf } from "./job-list.tsx";
 import { RecordView } from "./record-view.tsx";
 import { TurnLanes } from "./turn-lanes.tsx";
@@ -55,7 +55,7 @@ export function JobDiff({ page }: { readonly page: PageData }): JSX.Element {
             {side === 0 ? "A" : "B"}{" "}
             <select value={sides[side]} onChange={(event) => choose(side, Number(event.currentTarget.value))}>
               {page.runs.map((run, i) => (
-                <option key={run.folder} value={i}>
+                <option key={i} value={i}>
                   {plainText(run.name)}
                 </option>
               ))}
@@ -112,12 +112,12 @@ function Diff({ jobs, pair, names, sides, agents, opened, onOpen }: DiffProps): 
   const rows = alignTurns(jobs, pair);
   const starts = jobs.map((side, i) => side.start[at[i] as number] as number);
   const longest = Math.max(1, ...jobs.map((side, i) => side.length[at[i] as number] || 0));
-  const length = Math.max(
-    longest,
-    ...rows.flatMap((row) =>
-      row.map((turn, i) => (turn === null ? 0 : endOf(jobs[i] as Jobs, turn) - (starts[i] as number) || 0)),
-    ),
-  );
+  let length = longest;
+  for (const row of rows)
+    row.forEach((turn, i) => {
+      const end = turn === null ? 0 : endOf(jobs[i] as Jobs, turn) - (starts[i] as number);
+      if (end > length) length = end;
+    });
   return (
     <div>
       {jobs.map((side, i) => (
@@ -168,6 +168,7 @@ function DiffTable({
   readonly onOpen: (at: { run: number; turn: number }) => void;
   readonly starts: readonly number[];
 }): JSX.Element {
+  const [most, setMost] = useState(ROWS);
   const metrics = [
     [
       "due after start",
@@ -192,7 +193,7 @@ function DiffTable({
           </tr>
         </thead>
         <tbody>
-          {rows.map((row, i) => {
+          {rows.slice(0, most).map((row, i) => {
             const known = row.findIndex((turn) => turn !== null);
             const values = metrics.map(([, read]) =>
               row.map((turn, run) => (turn === null ? NaN : read(jobs[run] as Jobs, turn, run))),
@@ -229,6 +230,7 @@ function DiffTable({
           })}
         </tbody>
       </table>
+      <More shown={most} total={rows.length} onMore={() => setMost(most + ROWS)} />
     </div>
   );
 }

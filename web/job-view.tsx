@@ -56,10 +56,7 @@ export function JobView({ jobs, job, agents, onClose }: Props): JSX.Element {
             jobs={[jobs]}
             lanes={turns.map((at) => ({ run: 0, turn: at, label: turnName(jobs, at, agents) }))}
             starts={[start]}
-            length={Math.max(
-              jobs.length[job] || 0,
-              ...turns.map((at) => endOf(jobs, at) - start).filter((v) => !Number.isNaN(v)),
-            )}
+            length={lastEnd(jobs, job, turns)}
             selected={turn === null ? null : { run: 0, turn }}
             onSelect={(_run, at) => setTurn(at)}
             label={`The ${turns.length} turns of ${id} over time`}
@@ -84,6 +81,38 @@ export function endOf(jobs: Jobs, turn: number): number {
   return (intended[turn] as number) + (sent[turn] as number) + (e2e[turn] as number);
 }
 
+/** From the job's start to the end of its last turn. */
+function lastEnd(jobs: Jobs, job: number, turns: readonly number[]): number {
+  let last = jobs.length[job] || 0;
+  for (const turn of turns) {
+    const end = endOf(jobs, turn) - (jobs.start[job] as number);
+    if (end > last) last = end;
+  }
+  return last;
+}
+
+/** Rows of a table that are shown at first, and with each wish for more. */
+export const ROWS = 200;
+
+export function More({
+  shown,
+  total,
+  onMore,
+}: {
+  readonly shown: number;
+  readonly total: number;
+  readonly onMore: () => void;
+}): JSX.Element | null {
+  if (shown >= total) return null;
+  return (
+    <p>
+      <button type="button" onClick={onMore}>
+        {formatCount(total - shown)} more
+      </button>
+    </p>
+  );
+}
+
 export function turnName(jobs: Jobs, turn: number, agents: readonly string[]): string {
   const agent = agents[jobs.turn.agent[turn] as number];
   const number = String(jobs.turn.turn[turn]);
@@ -104,6 +133,7 @@ function TurnTable({
   readonly onSelect: (turn: number) => void;
 }): JSX.Element {
   const t = jobs.turn;
+  const [most, setMost] = useState(ROWS);
   const count = (value: number | undefined): string =>
     formatCount(value === undefined || Number.isNaN(value) ? null : value);
   return (
@@ -131,7 +161,7 @@ function TurnTable({
           </tr>
         </thead>
         <tbody>
-          {turns.map((turn) => (
+          {turns.slice(0, most).map((turn) => (
             <tr key={turn} class={turn === selected ? "selected" : ""}>
               <td>
                 <button type="button" class="link" onClick={() => onSelect(turn)}>
@@ -151,6 +181,7 @@ function TurnTable({
           ))}
         </tbody>
       </table>
+      <More shown={most} total={turns.length} onMore={() => setMost(most + ROWS)} />
     </div>
   );
 }

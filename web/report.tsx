@@ -71,7 +71,7 @@ function App({ page }: { readonly page: PageData }): JSX.Element {
             <div class="tabs" role="tablist" aria-label="Run in detail">
               {page.runs.map((one, i) => (
                 <button
-                  key={one.folder}
+                  key={i}
                   type="button"
                   role="tab"
                   id={`tab-${i}`}

@@ -81,21 +81,21 @@ export function RunSections({
   readonly several: boolean;
 }): JSX.Element {
   const jobs = useJobs(run, index);
-  const single = hasJobs(run.summary);
+  const jobsMatter = hasJobs(run.summary);
   return (
     <>
-      {!several && single && run.histograms["job_e2e"] !== undefined && (
+      {!several && jobsMatter && run.histograms["job_e2e"] !== undefined && (
         <section id="job-time">
           <h2>How long jobs take</h2>
           <Distribution run={run} id="job_e2e" colour="var(--run-0)" height={260} />
         </section>
       )}
       <section id="causes">
-        <h2>Where {single ? "job" : "request"} time goes</h2>
+        <h2>Where {jobsMatter ? "job" : "request"} time goes</h2>
         <CauseTable run={run} />
       </section>
       <section id="jobs">
-        <h2>Job by job</h2>
+        <h2>{jobsMatter ? "Job by job" : "Request by request"}</h2>
         {jobs === "none" && <p class="note">This run has no jobs to show.</p>}
         {jobs === "loading" && <p class="note">Unpacking…</p>}
         {typeof jobs !== "string" && <JobSection run={run} jobs={jobs} />}

@@ -1,4 +1,5 @@
 /** The first screen of the page: one sentence, four numbers, two verdicts. */
+import type { Distribution } from "../../core/quantile.ts";
 import { plainText } from "../../core/terminal-text.ts";
 import type { Summary } from "../../metric/summary.ts";
 import { type AnswerLine, WAITING, causeShares, hasJobs } from "../answer.ts";
@@ -35,12 +36,12 @@ export function headline(summary: Summary): Headline {
       : `No ${what} has ended ok (${formatCount(counts.failed)} of ${formatCount(counts.sent)} requests failed).`;
     return { text: `${state}${text}`, tone: run.partial && !failed ? "plain" : "bad" };
   }
-  const p95 = time["p95"];
+  const high = highPercentile(time);
   const first =
     time.n === 1
       ? `The one ${what} that ended ok took ${formatDurationOf(time.mean)}`
-      : p95 !== undefined && p95 !== null
-        ? `95 % of ${what}s took at most ${formatDurationOf(p95)}`
+      : high !== null
+        ? `${high.slice(1)} % of ${what}s took at most ${formatDurationOf(time[high])}`
         : `A ${what} took ${formatDurationOf(time.mean)} on average`;
   const parts = [`${first}${overText(summary)}`];
   const shares = causeShares(summary);
@@ -52,6 +53,32 @@ export function headline(summary: Summary): Headline {
   return { text: `${state}${parts.join("; ")}.`, tone: toneOf(summary) };
 }
 
+/** p95 where it was asked for, else the nearest below or above it that was; `null` without any above the median. */
+function highPercentile(time: Distribution): `p${string}` | null {
+  const asked = Object.keys(time).filter(
+    (key): key is `p${string}` =>
+      /^p\d/.test(key) && Number(key.slice(1)) > 50 && time[key as `p${string}`] != null,
+  );
+  const distance = (key: string): number => Math.abs(Number(key.slice(1)) - 95);
+  return asked.sort((a, b) => distance(a) - distance(b))[0] ?? null;
+}
+
+/** A time's high percentile as a key number: which one, its value, and what stands beside it. */
+function highNumber(path: string, label: string, time: Distribution): KeyNumber {
+  const high = highPercentile(time);
+  const median = time["p50"] ?? null;
+  return {
+    path: `${path}.${high ?? "mean"}`,
+    label: `${label}, ${high ?? "mean"}`,
+    value: formatDurationOf(high === null ? time.mean : time[high]),
+    detail:
+      median === null
+        ? `${formatDurationOf(time.mean)} on average`
+        : `half of them within ${formatDurationOf(median)}`,
+    tone: "plain",
+  };
+}
+
 function overText({ jobs }: Summary): string {
   if (jobs.counts.over_budget === null) return "";
   const budget = jobs.budget.text === null ? "their budget" : `the ${plainText(jobs.budget.text)} budget`;
@@ -61,7 +88,7 @@ function overText({ jobs }: Summary): string {
 }
 
 function toneOf({ counts, jobs }: Summary): AnswerLine["tone"] {
-  if (counts.failed > 0) return "bad";
+  if (counts.failed > 0) return "warn";
   if (jobs.counts.over_budget === null) return "plain";
   return jobs.counts.over_budget > 0 ? "warn" : "good";
 }
@@ -83,13 +110,7 @@ function jobNumbers(summary: Summary): KeyNumber[] {
   const waiting = shares === null ? null : WAITING.reduce((sum, cause) => sum + shares[cause], 0);
   const judged = total - censored - not_started;
   return [
-    {
-      path: "jobs.job_e2e.p95",
-      label: "job time, p95",
-      value: formatDurationOf(jobs.job_e2e["p95"]),
-      detail: `half of them within ${formatDurationOf(jobs.job_e2e["p50"])}`,
-      tone: "plain",
-    },
+    highNumber("jobs.job_e2e", "job time", jobs.job_e2e),
     over_budget === null
       ? {
           path: "jobs.counts.ok",
@@ -133,20 +154,8 @@ function jobNumbers(summary: Summary): KeyNumber[] {
 function requestNumbers(summary: Summary): KeyNumber[] {
   const { requests, counts, throughput: t, goodput } = summary;
   return [
-    {
-      path: "requests.response.p95",
-      label: "response time, p95",
-      value: formatDurationOf(requests.response["p95"]),
-      detail: `half of them within ${formatDurationOf(requests.response["p50"])}`,
-      tone: "plain",
-    },
-    {
-      path: "requests.ttft.p95",
-      label: "first token, p95",
-      value: formatDurationOf(requests.ttft["p95"]),
-      detail: `p50 ${formatDurationOf(requests.ttft["p50"])}`,
-      tone: "plain",
-    },
+    highNumber("requests.response", "response time", requests.response),
+    highNumber("requests.ttft", "first token", requests.ttft),
     {
       path: "throughput.output_tokens_per_s",
       label: "output tokens a second",
