@@ -43,7 +43,7 @@ describe("settings of llama-cpp", () => {
       },
     );
     expect(() => llamaSettings({ sequence: "3" })).toThrow(/no setting "sequence"/);
-    expect(() => llamaSettings({ sequences: "0" })).toThrow(/"0" is not a whole number of at least 1/);
+    expect(() => llamaSettings({ sequences: "0" })).toThrow(/"0" is not a whole number from 1 to 256/);
     expect(() => llamaSettings({ gpu: "rocm" })).toThrow(/not one of auto, off/);
   });
 
@@ -186,6 +186,13 @@ describe.skipIf(!there)("llama.cpp in the process", () => {
       params: { guided_json: {}, top_k: 5, seed: 1, temperature: 0.8, repetition_penalty: 1.2 },
     });
     expect([odd.failure, odd.notes]).toEqual([null, ["llama-cpp in this process has no guided_json"]]);
+  });
+
+  it("a context beyond what the model was trained on is refused", async () => {
+    await expect(open({ context_size: "40000" })).rejects.toMatchObject({
+      message: expect.stringMatching(/context_size=40000: .*tiny\.gguf was trained on 32768 tokens/),
+      exitCode: 2,
+    });
   });
 
   it("a file that is no model is the user's to mend", async () => {

@@ -66,6 +66,7 @@ export async function openLlamaEngine(
       ...(settings.threads === null ? {} : { maxThreads: settings.threads }),
     });
     const model = await llama.loadModel({ modelPath: path, gpuLayers: settings.gpu_layers });
+    checkContextSize(path, settings.context_size, model.trainContextSize);
     const context = await model.createContext({
       sequences: settings.sequences,
       contextSize: settings.context_size,
@@ -76,12 +77,21 @@ export async function openLlamaEngine(
     return new InProcessLlama(path, settings, { library, llama, model, context }, options.clock);
   } catch (error) {
     await llama?.dispose();
+    if (error instanceof UserError) throw error;
     throw new UserError(`llama.cpp cannot run ${path}: ${(error as Error).message.split("\n", 1)[0] ?? ""}`, {
       hint: "is it a GGUF file that this llama.cpp knows? --engine context_size=, sequences= and gpu_layers= set how much memory it takes",
       exitCode: EXIT.unreachable,
       cause: error,
     });
   }
+}
+
+/** Beyond it a model talks nonsense, and the library's own look at the memory takes more of it than there is. */
+function checkContextSize(path: string, wanted: LlamaSettings["context_size"], trained: number): void {
+  if (wanted === "auto" || wanted <= trained) return;
+  throw new UserError(`--engine context_size=${wanted}: ${path} was trained on ${trained} tokens`, {
+    hint: "each sequence has a context of that size to itself",
+  });
 }
 
 interface Loaded {

@@ -38,12 +38,17 @@ function bad(key: string, text: string, want: string): UserError {
   return new UserError(`--engine ${key}: "${text}" is not ${want}`);
 }
 
-function count(min: number, ...words: readonly string[]): Reader {
+/** llama.cpp's own limit. */
+const MOST_SEQUENCES = 256;
+
+function count(min: number, words: readonly string[] = [], max = Number.MAX_SAFE_INTEGER): Reader {
   return (text, key) => {
     if (words.includes(text)) return text;
     const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (!Number.isSafeInteger(value) || value < min)
-      throw bad(key, text, [`a whole number of at least ${min}`, ...words].join(" or "));
+    if (!Number.isSafeInteger(value) || value < min || value > max) {
+      const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+      throw bad(key, text, [`a whole number ${range}`, ...words].join(" or "));
+    }
     return value;
   };
 }
@@ -62,12 +67,12 @@ const word =
 
 const READERS: { readonly [K in keyof LlamaSettings]: Reader } = {
   library: (text) => text,
-  context_size: count(16, "auto"),
-  sequences: count(1),
+  context_size: count(16, ["auto"]),
+  sequences: count(1, [], MOST_SEQUENCES),
   batch_size: count(1),
   threads: count(1),
   gpu: word("auto", "off", "cuda", "vulkan", "metal"),
-  gpu_layers: count(0, "auto", "max"),
+  gpu_layers: count(0, ["auto", "max"]),
   flash_attention: (text, key) => (text === "auto" ? text : yesNo(text, key)),
   prefix_cache: yesNo,
 };
