@@ -115,10 +115,8 @@ async function lanes(words) {
   const rates = { 1: [], 2: [] };
   for (let round = 0; round < rounds; round++)
     for (const n of [1, 2]) {
-      const run = await replay([
-        ...[trace, ...words, "--header", "x-n=200", "x-pace-us=0", "x-batch=64"],
-        ...["--pacing", "recorded", "--max-concurrency", "32", "--lanes", String(n)],
-      ]);
+      const shape = "--header x-n=200 x-pace-us=0 x-batch=64 --pacing recorded --max-concurrency 32";
+      const run = await replay([trace, ...words, ...shape.split(" "), "--lanes", String(n)]);
       rates[n].push((count * 1000) / run.ended);
     }
   const [one, two] = [median(rates[1]), median(rates[2])];
