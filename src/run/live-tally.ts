@@ -38,7 +38,7 @@ export interface LiveNumbers {
   readonly tpot: LivePercentiles | null;
   readonly job_e2e: LivePercentiles | null;
   readonly lateness: LivePercentiles | null;
-  /** Over the last seconds up to the last end. */
+  /** Over the last ten seconds. */
   readonly requests_per_s: number;
   readonly output_tokens_per_s: number;
 }
@@ -131,7 +131,8 @@ export class LiveTally {
     }
   }
 
-  numbers(): LiveNumbers {
+  /** `now`: ms from t0; a server that stands still has a rate of 0, not that of its last busy seconds. */
+  numbers(now: Ms = this.#last): LiveNumbers {
     return {
       ...this.#counts,
       failures: Object.fromEntries(this.#failures),
@@ -144,8 +145,8 @@ export class LiveTally {
       tpot: this.#tpot.percentiles(),
       job_e2e: this.#jobTime.percentiles(),
       lateness: this.#lateness.percentiles(),
-      requests_per_s: this.#rate(this.#requests),
-      output_tokens_per_s: this.#rate(this.#tokens),
+      requests_per_s: this.#rate(this.#requests, now),
+      output_tokens_per_s: this.#rate(this.#tokens, now),
     };
   }
 
@@ -178,8 +179,8 @@ export class LiveTally {
     };
   }
 
-  #rate(values: readonly number[]): number {
-    const until = Math.floor(this.#last / SECOND);
+  #rate(values: readonly number[], now: Ms): number {
+    const until = Math.floor(Math.max(now, this.#last) / SECOND);
     const over = Math.min(RATE_OVER, Math.max(1, until));
     let sum = 0;
     // The second under way is not over yet.

@@ -103,6 +103,15 @@ describe("progress", () => {
     expect(written[0]).toContain("our own sends are late: p99 50");
   });
 
+  it("shows no rate of long ago, and a terminal that tells no width", async () => {
+    const { clock, written, progress } = start(true, 0);
+    for (let i = 0; i < 10; i++) progress.onRecord(ended({ end_ms: 1000 + i * 100 }));
+    await clock.run(3000);
+    expect(written.at(-1)).toMatch(/ 3\.3 requests\/s, 16\.7 tokens\/s/);
+    await clock.run(13_000);
+    expect(written.at(-1)).toMatch(/ 0\.0 requests\/s, 0\.0 tokens\/s/);
+  });
+
   it("fits into a narrow terminal", async () => {
     const { clock, written } = start(true, 40);
     await clock.run(600);

@@ -38,6 +38,8 @@ export interface Progress {
 
 export function startProgress(options: ProgressOptions): Progress {
   const { clock, counts, t0, tty } = options;
+  // A terminal that does not know its width says 0.
+  const columns = options.columns > 0 ? options.columns : 80;
   const write = (text: string): void => options.write(text);
   const tally = new LiveTally(options.planned ?? ((): null => null));
   const period = tty ? TTY_PERIOD_MS : PLAIN_PERIOD_MS;
@@ -52,14 +54,17 @@ export function startProgress(options: ProgressOptions): Progress {
     standing = 0;
   };
   const show = (): void => {
-    const state = { counts, numbers: tally.numbers(), elapsed: clock.now() - t0, span: options.span_ms };
+    const state = {
+      counts,
+      numbers: tally.numbers(clock.now() - t0),
+      elapsed: clock.now() - t0,
+      span: options.span_ms,
+    };
     if (!tty) {
       write(`${progressLine(state)}\n`);
       return;
     }
-    const lines = progressBlock(state, options.columns).map((line) =>
-      line.slice(0, Math.max(1, options.columns - 1)),
-    );
+    const lines = progressBlock(state, columns).map((line) => line.slice(0, Math.max(1, columns - 1)));
     // One write, so that nothing flickers: back to the top, each line cleared as it is written.
     const up = standing > 1 ? `\u001b[${standing - 1}A` : "";
     write(`${standing > 0 ? `\r${up}` : ""}${lines.map((line) => `\u001b[2K${line}`).join("\n")}\u001b[J`);

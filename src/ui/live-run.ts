@@ -57,6 +57,7 @@ export class LiveRun {
     await this.#reading;
     const manifest = this.#manifest as Manifest;
     const { end, plan, target } = manifest;
+    const elapsed = end?.ended_ms ?? Math.max(0, this.#wall() - manifest.t0_wall_ms);
     return {
       name: manifest.label ?? manifest.plan.trace ?? manifest.id,
       model: target.model,
@@ -66,10 +67,10 @@ export class LiveRun {
       simulated: target.simulated,
       planned_requests: plan.requests,
       planned_jobs: plan.jobs,
-      elapsed_ms: end?.ended_ms ?? Math.max(0, this.#wall() - manifest.t0_wall_ms),
+      elapsed_ms: elapsed,
       over: end !== null,
       interrupted: end?.interrupted ?? false,
-      numbers: this.#tally.numbers(),
+      numbers: end === null ? this.#tally.numbers(elapsed) : this.#tally.numbers(),
       series: this.#tally.series(),
       jobs: this.#tally.jobs(MOST_JOBS),
     };
