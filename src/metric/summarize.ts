@@ -145,7 +145,7 @@ function summarize(run: Omit<RunAnalysis, "summary">, options: SummaryOptions): 
         ? steady_state(
             jobs,
             manifest.plan.max_concurrent_jobs,
-            Math.min(runEnd(manifest, requests), clip.to_ms),
+            manifest.plan.repeated === undefined ? null : Math.min(runEnd(manifest, requests), clip.to_ms),
           )
         : null,
     prefix_cache: cache,

@@ -1,15 +1,15 @@
 /**
  * The steady state of a closed run with N jobs at a time: from the instant all N slots have been filled to the first job
- * end after the last job start; where the run was cut before that, all slots were in use until the cut. Only jobs that end in
- * it are credited. `null` below 2N jobs, and for other runs.
+ * end after the last job start. Only jobs that end in it are credited. `null` below 2N jobs, and for other runs. A run that
+ * repeats its jobs until a duration is over keeps all slots in use until it is cut: its steady state lasts until then.
  */
 import type { Ms } from "../../core/units.ts";
 import type { JobTable } from "../job/job-table.ts";
 import { JOB_STATUS } from "../job/job-table.ts";
 import type { SteadyState } from "../summary.ts";
 
-/** `cutAt`: when the run was over, ms from t0. */
-export function steady_state(jobs: JobTable, slots: number | null, cutAt: Ms): SteadyState | null {
+/** `cutAt`: when a run that repeats its jobs was cut, ms from t0; `null` for others. */
+export function steady_state(jobs: JobTable, slots: number | null, cutAt: Ms | null): SteadyState | null {
   if (slots === null || slots < 1) return null;
   const starts: number[] = [];
   for (let job = 0; job < jobs.n; job++) {
@@ -27,7 +27,8 @@ export function steady_state(jobs: JobTable, slots: number | null, cutAt: Ms): S
     if (JOB_STATUS[jobs.status[job] as number] !== "unfinished" && ended > lastStart && ended < end)
       end = ended;
   }
-  if (end === Infinity && jobs.status.includes(JOB_STATUS.indexOf("unfinished"))) end = cutAt;
+  if (end === Infinity && cutAt !== null && jobs.status.includes(JOB_STATUS.indexOf("unfinished")))
+    end = cutAt;
   if (!(end > begin) || end === Infinity) return null;
   let credited = 0;
   for (let job = 0; job < jobs.n; job++) {
