@@ -44,6 +44,10 @@ describe("the watch on a server", () => {
       version: "0.9.1",
       model_entry: { id: "m", max_model_len: 4096 },
     });
+    const simulated = server({ "/metrics": `${VLLM}reprise_sim_info{gpu="h100"} 1\n` });
+    expect(await watchOf(simulated.call, { wanted: "auto" }).open(null, () => undefined)).toEqual({
+      engine: "sim",
+    });
     const trtllm = server({ "/metrics": "[]", "/prometheus/metrics": "trtllm_num_requests_running 1\n" });
     expect(await watchOf(trtllm.call, { wanted: "auto" }).open(null, () => undefined)).toEqual({
       engine: "trtllm",

@@ -238,7 +238,8 @@ function manifestOf(request: RunRequest, startedWall: Ms, server: JsonObject | n
       url: target.url,
       model: target.model,
       backend: target.backend,
-      simulated: target.simulated,
+      // One that is served under another name says so in its metrics.
+      simulated: target.simulated || server?.["engine"] === "sim",
       server,
     },
     plan: {

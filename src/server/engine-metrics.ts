@@ -132,6 +132,10 @@ export interface EngineReading {
   readonly decode: TimeTotal | null;
 }
 
+function namesOf(engine: string | null): EngineNames | undefined {
+  return engine === "sim" ? NAMES["vllm"] : NAMES[engine ?? ""];
+}
+
 /** Reads the facts; an engine of unknown kind (`command`) is recognised by the names it uses. */
 export function readEngineMetrics(samples: readonly MetricSample[], engine: string): EngineReading {
   const series = new Map<string, number[]>();
@@ -142,7 +146,7 @@ export function readEngineMetrics(samples: readonly MetricSample[], engine: stri
     if (values === undefined) series.set(key, [value]);
     else values.push(value);
   }
-  const names = NAMES[engine] ?? NAMES[recognise(new Set(series.keys())) ?? ""] ?? null;
+  const names = namesOf(engine) ?? namesOf(recognise(new Set(series.keys()))) ?? null;
   const value = (fact: Fact): number | null => {
     for (const name of fact.names) {
       const values = series.get(canonical(name));
@@ -249,7 +253,11 @@ export function recogniseEngine(samples: readonly MetricSample[]): string | null
   return recognise(new Set(samples.map(({ name }) => canonical(name))));
 }
 
+/** The simulated engine behind HTTP has vLLM's names, and one of its own. */
+const SIMULATED = "reprise_sim_info";
+
 function recognise(names: ReadonlySet<string>): string | null {
+  if (names.has(SIMULATED)) return "sim";
   let best: string | null = null;
   let most = 0;
   for (const [engine, facts] of Object.entries(NAMES)) {

@@ -100,7 +100,7 @@ describe("reprise sweep", () => {
 
     const summary = JSON.parse(readFileSync(join(out, "runs", first as string, "summary.json"), "utf8"));
     // Six requests of the run; the readiness check came before its first reading.
-    expect(summary.engine).toMatchObject({ engine: "vllm", requests: 6, failed_samples: 0, preemptions: 0 });
+    expect(summary.engine).toMatchObject({ engine: "sim", requests: 6, failed_samples: 0, preemptions: 0 });
 
     const again = await cli(["sweep", config], { cwd: folder });
     expect(again.stderr).toContain("2 runs were there already");
@@ -236,7 +236,7 @@ describe("reprise replay --engine-metrics", () => {
       const run = await replay("with", "--engine-metrics", "auto");
       expect(run.code, run.stderr).toBe(0);
       const summary = JSON.parse(readFileSync(join(folder, "with", "summary.json"), "utf8"));
-      expect(summary.engine).toMatchObject({ engine: "vllm", requests: 6 });
+      expect(summary.engine).toMatchObject({ engine: "sim", requests: 6 });
       await replay("without");
       expect(existsSync(join(folder, "without", "engine.jsonl"))).toBe(false);
       const wrong = await replay("wrong", "--engine-metrics", `${url}/v1/models`);

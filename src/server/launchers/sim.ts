@@ -87,7 +87,7 @@ export const sim: Launcher = {
       // The simulator marks its model's name, so what it serves is asked of it.
       model: "",
       cache_reset: { kind: "post", path: "/reset_prefix_cache" },
-      engine: "vllm",
+      engine: "sim",
       gpus: Number.isInteger(tensor) && tensor > 0 ? tensor : null,
     };
   },
