@@ -5,6 +5,7 @@
  */
 import { percentile, sortSamples } from "../core/quantile.ts";
 import type { Rng } from "../core/random.ts";
+import { meanOf, widenByRuns } from "./run-noise.ts";
 import { weightedStatistic, type SortedValues, type Statistic } from "./statistic.ts";
 
 export interface Interval {
@@ -51,67 +52,105 @@ export interface RatioEstimate {
 /** Below this many jobs the spread between jobs cannot be told. */
 const FEWEST_JOBS = 5;
 
+/**
+ * b ÷ a of a statistic. Each side is one run or several of one configuration (then the ratio of their geometric means, and an interval
+ * that knows the noise between runs).
+ */
 export function estimateRatio(
   statistic: Statistic,
-  a: SortedValues,
-  b: SortedValues,
+  a: readonly SortedValues[],
+  b: readonly SortedValues[],
   resamples: Resamples,
   confidence = 0.95,
 ): RatioEstimate {
   const each = new Uint8Array(resamples.jobs).fill(1);
-  const valueA = weightedStatistic(statistic, a, each);
-  const valueB = weightedStatistic(statistic, b, each);
+  const runsA = statistics(statistic, a, each);
+  const runsB = statistics(statistic, b, each);
+  const valueA = runsA === null ? null : geometricMean(runsA);
+  const valueB = runsB === null ? null : geometricMean(runsB);
   const ratio = valueA !== null && valueB !== null && valueA > 0 && valueB > 0 ? valueB / valueA : null;
   const logs: number[] = [];
   if (ratio !== null && resamples.jobs >= FEWEST_JOBS) {
     for (const weight of resamples.weights) {
-      const x = weightedStatistic(statistic, a, weight);
-      const y = weightedStatistic(statistic, b, weight);
-      if (x !== null && y !== null && x > 0 && y > 0) logs.push(Math.log(y) - Math.log(x));
+      const x = statistics(statistic, a, weight);
+      const y = statistics(statistic, b, weight);
+      if (x?.every(isPositive) === true && y?.every(isPositive) === true)
+        logs.push(meanOf(y.map(Math.log)) - meanOf(x.map(Math.log)));
     }
   }
-  const interval = logs.length < FEWEST / 2 ? null : middle(logs, confidence);
+  if (ratio === null || logs.length < FEWEST / 2) return { a: valueA, b: valueB, ratio, interval: null };
+  const [logA, logB] = [(runsA ?? []).map(Math.log), (runsB ?? []).map(Math.log)];
+  const interval = widenByRuns(middle(logs, confidence), Math.log(ratio), logA, logB);
   return {
     a: valueA,
     b: valueB,
     ratio,
-    interval: interval === null ? null : { low: Math.exp(interval.low), high: Math.exp(interval.high) },
+    interval: { low: Math.exp(interval.low), high: Math.exp(interval.high) },
   };
 }
 
-/** Interval of b − a, for statistics in absolute terms (milliseconds). */
+/** b − a, and its interval, for statistics in absolute terms (milliseconds). Several runs of a side count by their mean. */
 export function estimateDifference(
   statistic: Statistic,
-  a: SortedValues,
-  b: SortedValues,
+  a: readonly SortedValues[],
+  b: readonly SortedValues[],
   resamples: Resamples,
   confidence = 0.95,
-): Interval | null {
-  if (resamples.jobs < FEWEST_JOBS) return null;
+): { readonly change: number | null; readonly interval: Interval | null } {
+  const each = new Uint8Array(resamples.jobs).fill(1);
+  const runsA = statistics(statistic, a, each);
+  const runsB = statistics(statistic, b, each);
+  if (runsA === null || runsB === null) return { change: null, interval: null };
+  const change = meanOf(runsB) - meanOf(runsA);
+  if (resamples.jobs < FEWEST_JOBS) return { change, interval: null };
   const differences: number[] = [];
   for (const weight of resamples.weights) {
-    const x = weightedStatistic(statistic, a, weight);
-    const y = weightedStatistic(statistic, b, weight);
-    if (x !== null && y !== null) differences.push(y - x);
+    const x = statistics(statistic, a, weight);
+    const y = statistics(statistic, b, weight);
+    if (x !== null && y !== null) differences.push(meanOf(y) - meanOf(x));
   }
-  return differences.length < FEWEST / 2 ? null : middle(differences, confidence);
+  if (differences.length < FEWEST / 2) return { change, interval: null };
+  return { change, interval: widenByRuns(middle(differences, confidence), change, runsA, runsB) };
 }
 
-/** Interval of the difference of two shares (b − a) over jobs; `flags` are 0 or 1 by job. */
+/** The difference of two shares (b − a) over jobs, and its interval; flags are 0 or 1 by job, one list a run. */
 export function estimateShareDifference(
-  a: Int32Array,
-  b: Int32Array,
+  a: readonly Int32Array[],
+  b: readonly Int32Array[],
   resamples: Resamples,
   confidence = 0.95,
-): Interval | null {
-  if (resamples.jobs < FEWEST_JOBS) return null;
-  const differences = resamples.weights.map((weight) => {
-    let sum = 0;
-    for (let job = 0; job < weight.length; job++)
-      sum += (weight[job] as number) * ((b[job] as number) - (a[job] as number));
-    return sum / resamples.jobs;
-  });
-  return middle(differences, confidence);
+): { readonly change: number; readonly interval: Interval | null } {
+  const count = (side: readonly Int32Array[], weight?: ArrayLike<number>): number[] =>
+    side.map((flags) => flags.reduce((sum, flag, job) => sum + flag * (weight?.[job] ?? 1), 0));
+  const shares = (counts: readonly number[]): number[] => counts.map((each) => each / resamples.jobs);
+  const apart = (x: readonly number[], y: readonly number[]): number =>
+    (meanOf(y) - meanOf(x)) / resamples.jobs;
+  const [runsA, runsB] = [count(a), count(b)];
+  const change = apart(runsA, runsB);
+  if (resamples.jobs < FEWEST_JOBS) return { change, interval: null };
+  const differences = resamples.weights.map((weight) => apart(count(a, weight), count(b, weight)));
+  const interval = middle(differences, confidence);
+  return { change, interval: widenByRuns(interval, change, shares(runsA), shares(runsB)) };
+}
+
+/** The statistic of each run; `null` where one has none. */
+function statistics(
+  statistic: Statistic,
+  runs: readonly SortedValues[],
+  weight: ArrayLike<number>,
+): number[] | null {
+  const values = runs.map((values) => weightedStatistic(statistic, values, weight));
+  return values.every((value) => value !== null) ? values : null;
+}
+
+/** The one value as it is, or the geometric mean: 0 where one is not positive. */
+function geometricMean(values: readonly number[]): number {
+  if (values.length === 1) return values[0] as number;
+  return values.every(isPositive) ? Math.exp(meanOf(values.map(Math.log))) : 0;
+}
+
+function isPositive(value: number): boolean {
+  return value > 0;
 }
 
 function middle(samples: readonly number[], confidence: number): Interval {

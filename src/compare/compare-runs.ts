@@ -38,7 +38,9 @@ export interface Comparison {
   readonly concerns: readonly Concern[];
   /** Jobs ok in both: what the rows stand on. */
   readonly paired_jobs: number;
-  /** Over the jobs that both runs have. */
+  /** Runs on each side: more than one where repeats of it are compared together. */
+  readonly runs: { readonly a: number; readonly b: number };
+  /** Over the jobs that both runs have; sums where a side has several runs. */
   readonly jobs: { readonly a: Tally; readonly b: Tally };
   readonly failed_requests: { readonly a: number; readonly b: number };
   readonly status_changes: readonly StatusChange[];
@@ -52,7 +54,9 @@ export interface Comparison {
 export interface CompareOptions {
   readonly statistics?: readonly Statistic[];
   readonly seed?: number;
-  /** Further runs of A's or B's configuration, for the noise. */
+  /** Further runs of each side's configuration: they are compared together, with the runs as the unit. */
+  readonly more?: { readonly a: readonly RunSamples[]; readonly b: readonly RunSamples[] };
+  /** Runs by configuration, for the noise that is shown. */
   readonly repeats?: readonly (readonly RunSamples[])[];
   /** Compare although the work differs. */
   readonly anyway?: boolean;
@@ -73,8 +77,15 @@ export const DEFAULT_STATISTICS: readonly Statistic[] = [
 
 /** B against A. Throws a `UserError` where the two did not do the same work. */
 export function compareRuns(a: RunSamples, b: RunSamples, options: CompareOptions = {}): Comparison {
+  const sides = { a: [a, ...(options.more?.a ?? [])], b: [b, ...(options.more?.b ?? [])] };
   const jobs = commonJobs(a, b);
-  const concerns = findConcerns(a.identity, b.identity, jobs.length);
+  const concerns = [
+    [a, b] as const,
+    ...sides.b.slice(1).map((run) => [a, run] as const),
+    ...sides.a.slice(1).map((run) => [run, b] as const),
+  ]
+    .flatMap(([x, y]) => findConcerns(x.identity, y.identity, commonJobs(x, y).length))
+    .filter(({ text }, index, all) => all.findIndex((other) => other.text === text) === index);
   const refused = concerns.filter(({ severity }) => severity === "refuse");
   if (refused.length > 0 && (options.anyway !== true || jobs.length === 0)) {
     throw new UserError(
@@ -82,7 +93,7 @@ export function compareRuns(a: RunSamples, b: RunSamples, options: CompareOption
       { hint: "compare runs of the same trace, with the same pacing and seeds" },
     );
   }
-  const pairing = new Pairing(a, b, options.seed ?? 0);
+  const pairing = new Pairing(sides.a, sides.b, options.seed ?? 0);
   const statistics = (options.statistics ?? DEFAULT_STATISTICS).filter(
     ({ metric }) => a.metrics[metric] !== undefined || b.metrics[metric] !== undefined,
   );
@@ -91,12 +102,14 @@ export function compareRuns(a: RunSamples, b: RunSamples, options: CompareOption
     b: b.identity,
     concerns,
     paired_jobs: pairing.jobs.length,
-    jobs: { a: tally(a, jobs), b: tally(b, jobs) },
-    failed_requests: { a: a.failed_requests, b: b.failed_requests },
+    runs: { a: sides.a.length, b: sides.b.length },
+    jobs: { a: tally(sides.a, jobs), b: tally(sides.b, jobs) },
+    failed_requests: { a: failedRequests(sides.a), b: failedRequests(sides.b) },
     status_changes: statusChanges(a, b),
     rows: statistics.map((statistic) => {
       const estimate = pairing.ratio(statistic);
-      const count = (side: "a" | "b"): number => pairing.values(side, statistic.metric).value.length;
+      const count = (side: "a" | "b"): number =>
+        pairing.values(side, statistic.metric).reduce((sum, { value }) => sum + value.length, 0);
       const n = { a: count("a"), b: count("b") };
       return {
         statistic,
@@ -136,21 +149,21 @@ function sameConfiguration(a: RunIdentity, b: RunIdentity): boolean {
   );
 }
 
-/** The jobs ok in both runs, their samples, and one set of draws. */
+/** The jobs ok in all runs of both sides, their samples, and one set of draws. */
 export class Pairing {
   /** Sorted, so that swapped runs draw the same jobs. */
   readonly jobs: readonly string[];
-  readonly a: RunSamples;
-  readonly b: RunSamples;
+  readonly a: readonly RunSamples[];
+  readonly b: readonly RunSamples[];
   readonly #seed: number;
   #resamples: Resamples | null = null;
-  readonly #sorted = new Map<string, SortedValues>();
+  readonly #sorted = new Map<string, readonly SortedValues[]>();
 
-  constructor(a: RunSamples, b: RunSamples, seed: number) {
+  constructor(a: readonly RunSamples[], b: readonly RunSamples[], seed: number) {
     const ok = (run: RunSamples): Set<string> =>
       new Set(run.job_ids.filter((_id, index) => run.jobs[index]?.status === "ok"));
-    const okB = ok(b);
-    this.jobs = [...ok(a)].filter((id) => okB.has(id)).sort();
+    const [first = new Set<string>(), ...others] = [...a, ...b].map(ok);
+    this.jobs = [...first].filter((id) => others.every((run) => run.has(id))).sort();
     this.a = a;
     this.b = b;
     this.#seed = seed;
@@ -159,7 +172,12 @@ export class Pairing {
   get resamples(): Resamples {
     const values = Math.max(
       0,
-      ...[this.a, this.b].flatMap((run) => Object.values(run.metrics).map(({ value }) => value.length)),
+      ...[this.a, this.b].map((runs) =>
+        runs.reduce(
+          (sum, run) => sum + Math.max(0, ...Object.values(run.metrics).map(({ value }) => value.length)),
+          0,
+        ),
+      ),
     );
     this.#resamples ??= drawResamples(createRng(this.#seed).fork("compare"), this.jobs.length, values);
     return this.#resamples;
@@ -191,11 +209,11 @@ export class Pairing {
   }
 
   /** Values of a metric in the paired jobs, ascending. Kept: several statistics stand on one metric. */
-  values(side: "a" | "b", metric: string): SortedValues {
+  values(side: "a" | "b", metric: string): readonly SortedValues[] {
     const key = `${side}/${metric}`;
     const known = this.#sorted.get(key);
     if (known !== undefined) return known;
-    const sorted = this.#sort(this[side], metric);
+    const sorted = this[side].map((run) => this.#sort(run, metric));
     this.#sorted.set(key, sorted);
     return sorted;
   }
@@ -237,7 +255,7 @@ function noiseOf(
   for (const group of groups) {
     for (const [index, first] of group.entries()) {
       for (const second of group.slice(index + 1)) {
-        const ratio = new Pairing(first, second, seed).point(statistic);
+        const ratio = new Pairing([first], [second], seed).point(statistic);
         if (ratio !== null) largest = Math.max(largest ?? 1, ratio, 1 / ratio);
       }
     }
@@ -255,9 +273,15 @@ function wholeJobs(run: RunSamples): string[] {
   return run.job_ids.filter((_id, index) => run.jobs[index]?.cut !== true);
 }
 
-function tally(run: RunSamples, jobs: readonly string[]): Tally {
+function failedRequests(runs: readonly RunSamples[]): number {
+  return runs.reduce((sum, run) => sum + run.failed_requests, 0);
+}
+
+function tally(runs: readonly RunSamples[], jobs: readonly string[]): Tally {
   const wanted = new Set(jobs);
-  const samples = run.jobs.filter((_job, index) => wanted.has(run.job_ids[index] as string));
+  const samples = runs.flatMap((run) =>
+    run.jobs.filter((_job, index) => wanted.has(run.job_ids[index] as string)),
+  );
   const count = (status: JobStatus): number => samples.filter((job) => job.status === status).length;
   const budgeted = samples.filter((job) => job.over_budget !== null);
   return {

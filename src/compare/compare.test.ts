@@ -301,6 +301,77 @@ describe("gates", () => {
     expect(falseAlarms).toBeLessThanOrEqual(2);
   });
 
+  it("with repeats of both sides the runs are the unit: chance between runs raises no more alarms than promised", () => {
+    // Whole runs differ by 3 %: resampling jobs alone cannot see that.
+    const trial = (rng: Rng, factor: number, repeats: number): boolean => {
+      const truth = Array.from({ length: 60 }, () => rng.logNormal(Math.log(8000), 0.6));
+      const once = (scale: number): RunSamples => {
+        const drift = rng.logNormal(0, 0.03);
+        return run(
+          "r",
+          truth.map((value) => value * scale * drift * rng.logNormal(0, 0.06)),
+        );
+      };
+      const side = (scale: number): RunSamples[] => Array.from({ length: repeats }, () => once(scale));
+      const [a, b] = [side(1), side(factor)];
+      const more = { a: a.slice(1), b: b.slice(1) };
+      const comparison = compareRuns(a[0] as RunSamples, b[0] as RunSamples, { statistics: [], more });
+      return judgeGates(comparison, [parseGate("mean(job_e2e) <= 0%", METRICS)]).passed;
+    };
+    const rng = createRng("repeats");
+    const failing = (factor: number, repeats: number): number =>
+      Array.from({ length: 200 }, (_unused, i) =>
+        trial(rng.fork(`${factor}/${repeats}/${i}`), factor, repeats),
+      ).filter((passed) => !passed).length;
+    const alone = failing(1, 1);
+    const [same2, same4, worse4] = [failing(1, 2), failing(1, 4), failing(1.1, 4)];
+    console.log(
+      `3 % noise between runs, gate <= 0 %, alarms in 200: one run a side ${alone}, two ${same2}, four ${same4}; 10 % caught with four: ${worse4}`,
+    );
+    expect(alone).toBeGreaterThan(30);
+    expect(same2).toBeLessThanOrEqual(11);
+    expect(same4).toBeLessThanOrEqual(11);
+    expect(worse4).toBeGreaterThanOrEqual(180);
+  });
+
+  it("several runs a side: geometric means, Student's interval, inverse when swapped, failures by run", () => {
+    // Jobs all alike: resampling them gives no width, so the interval is the runs' own, by hand:
+    // logs 0 and ln 1.2 against ln 1.1 and ln 1.3; pooled s^2 = (ln(1.2)^2 + ln(1.3/1.1)^2) / 4, t(2) = 4.303, both n = 2.
+    const times = (value: number): number[] => Array.from({ length: 8 }, () => value);
+    const [a1, a2, b1, b2] = [100, 120, 110, 130].map((value) => run(`r${value}`, times(value))) as [
+      RunSamples,
+      RunSamples,
+      RunSamples,
+      RunSamples,
+    ];
+    const forth = compareRuns(a1, b1, { more: { a: [a2], b: [b2] } });
+    const [row] = forth.rows;
+    const ratio = Math.sqrt((110 * 130) / (100 * 120));
+    const spread = Math.sqrt((Math.log(1.2) ** 2 + Math.log(130 / 110) ** 2) / 4);
+    expect(row?.a).toBeCloseTo(Math.sqrt(12_000), 9);
+    expect(row?.ratio).toBeCloseTo(ratio, 12);
+    expect(row?.interval?.low).toBeCloseTo(ratio * Math.exp(-4.303 * spread), 9);
+    expect(row?.interval?.high).toBeCloseTo(ratio * Math.exp(4.303 * spread), 9);
+    const back = compareRuns(b1, a1, { more: { a: [b2], b: [a2] } }).rows[0];
+    expect((back?.interval?.low as number) * (row?.interval?.high as number)).toBeCloseTo(1, 12);
+    // Milliseconds: means 110 and 120, pooled s^2 = (200 + 200) / 2.
+    const verdict = judgeGates(forth, [parseGate("mean(job_e2e) <= +5ms", METRICS)]);
+    expect(verdict.results[0]?.change).toBeCloseTo(10, 9);
+    expect(verdict.results[0]?.interval?.low).toBeCloseTo(10 - 4.303 * Math.sqrt(200), 9);
+    // One side alone tells nothing of the other's noise: no width is made up.
+    expect(compareRuns(a1, b1, { more: { a: [a2], b: [] } }).rows[0]?.interval?.low).toBeCloseTo(
+      110 / Math.sqrt(12_000),
+      9,
+    );
+    const failing = run("f", [null, ...times(110).slice(1)]);
+    const once = judgeGates(compareRuns(a1, failing, { more: { a: [a2], b: [b2] } }), []);
+    expect(once.regressions[0]).toBe("failed jobs: 0 in 2 runs before, 1 in 2 runs now");
+    const doubted = run("d", times(100), { identity: { verdict: "client-limited" } });
+    expect(() => judgeGates(compareRuns(a1, b1, { more: { a: [doubted], b: [] } }), [])).toThrow(
+      /d is client-limited/,
+    );
+  });
+
   it("a gate without tolerance is exact about chance: at most the rate its 95 % interval promises", () => {
     const rng = createRng("coverage");
     let alarms = 0;

@@ -91,9 +91,13 @@ export function judgeGates(comparison: Comparison, gates: readonly Gate[]): Gate
   }
   const regressions: string[] = [];
   const { a, b } = comparison.jobs;
+  const { runs } = comparison;
+  const inRuns = (count: number, of: number): string =>
+    runs.a + runs.b === 2 ? `${count}` : `${count} in ${of} runs`;
+  // By run, where the sides have other numbers of them.
   const more = (what: string, before: number | null, after: number | null): void => {
-    if (before !== null && after !== null && after > before)
-      regressions.push(`${what}: ${before} before, ${after} now`);
+    if (before !== null && after !== null && after * runs.a > before * runs.b)
+      regressions.push(`${what}: ${inRuns(before, runs.a)} before, ${inRuns(after, runs.b)} now`);
   };
   more("failed jobs", a.failed, b.failed);
   more("unfinished jobs", a.unfinished, b.unfinished);
@@ -139,31 +143,26 @@ function judge(comparison: Comparison, gate: Gate): GateResult {
 function measure(comparison: Comparison, gate: Gate): { change: number | null; interval: Interval | null } {
   const { pairing } = comparison;
   if (typeof gate.subject === "string") {
-    const a = flags(pairing.a, gate.subject);
-    const b = flags(pairing.b, gate.subject);
-    const jobs = [...a.keys()].filter((id) => b.has(id)).sort();
+    const { subject } = gate;
+    const a = pairing.a.map((run) => flags(run, subject));
+    const b = pairing.b.map((run) => flags(run, subject));
+    const all = [...a, ...b];
+    const jobs = [...(all[0]?.keys() ?? [])].filter((id) => all.every((run) => run.has(id))).sort();
     if (jobs.length === 0) return { change: null, interval: null };
-    const x = Int32Array.from(jobs, (id) => a.get(id) as number);
-    const y = Int32Array.from(jobs, (id) => b.get(id) as number);
-    const total = (flagsOf: Int32Array): number => flagsOf.reduce((sum, flag) => sum + flag, 0);
-    return {
-      change: (total(y) - total(x)) / jobs.length,
-      interval: estimateShareDifference(x, y, pairing.resamplesOf(jobs.length)),
-    };
+    const inOrder = (run: Map<string, number>): Int32Array =>
+      Int32Array.from(jobs, (id) => run.get(id) as number);
+    return estimateShareDifference(a.map(inOrder), b.map(inOrder), pairing.resamplesOf(jobs.length));
   }
-  const estimate = pairing.ratio(gate.subject);
   if (gate.unit === "ms") {
     const { metric } = gate.subject;
-    const interval = estimateDifference(
+    return estimateDifference(
       gate.subject,
       pairing.values("a", metric),
       pairing.values("b", metric),
       pairing.resamples,
     );
-    const change = estimate.a === null || estimate.b === null ? null : estimate.b - estimate.a;
-    return { change, interval };
   }
-  const { ratio, interval } = estimate;
+  const { ratio, interval } = pairing.ratio(gate.subject);
   return {
     change: ratio === null ? null : ratio - 1,
     interval: interval === null ? null : { low: interval.low - 1, high: interval.high - 1 },

@@ -8,7 +8,9 @@ import type { GateVerdict } from "./gate.ts";
 const SHOWN_JOBS = 10;
 
 export function renderComparisonTerminal(comparison: Comparison, gate: GateVerdict | null = null): string {
-  const lines: string[] = [`${plainText(comparison.b.label)} against ${plainText(comparison.a.label)}`];
+  const lines: string[] = [
+    `${plainText(sideName(comparison, "b"))} against ${plainText(sideName(comparison, "a"))}`,
+  ];
   for (const { severity, text } of comparison.concerns)
     lines.push(`  ${severity === "note" ? "note" : "WARNING"}: ${plainText(text)}`);
   lines.push("", ...changeLines(comparison).map((line) => `  ${line}`));
@@ -31,7 +33,7 @@ export function renderComparisonMarkdown(comparison: Comparison, gate: GateVerdi
   if (gate !== null) lines.push(`### Gate: ${gate.passed ? "passed" : "**failed**"}`, "");
   else lines.push("### Comparison", "");
   lines.push(
-    `**${cell(comparison.b.label)}** against **${cell(comparison.a.label)}**, ${comparison.paired_jobs} jobs ok in both`,
+    `**${cell(sideName(comparison, "b"))}** against **${cell(sideName(comparison, "a"))}**, ${comparison.paired_jobs} jobs ok in both`,
     "",
   );
   for (const { severity, text } of comparison.concerns)
@@ -73,8 +75,8 @@ export function comparisonJson(comparison: Comparison, gate: GateVerdict | null 
   } = comparison;
   const value: unknown = {
     reprise_comparison: 1,
-    a: { label: a.label, folder: a.folder, version: a.version },
-    b: { label: b.label, folder: b.folder, version: b.version },
+    a: { label: a.label, folder: a.folder, version: a.version, runs: comparison.runs.a },
+    b: { label: b.label, folder: b.folder, version: b.version, runs: comparison.runs.b },
     concerns,
     paired_jobs,
     jobs,
@@ -94,6 +96,11 @@ export function comparisonJson(comparison: Comparison, gate: GateVerdict | null 
       gate === null ? null : { passed: gate.passed, regressions: gate.regressions, results: gate.results },
   };
   return value as JsonObject;
+}
+
+function sideName(comparison: Comparison, side: "a" | "b"): string {
+  const runs = comparison.runs[side];
+  return comparison[side].label + (runs === 1 ? "" : ` (${runs} runs)`);
 }
 
 function cells(row: StatisticRow): string[] {

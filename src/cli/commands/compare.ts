@@ -39,7 +39,7 @@ export const compare = verb({
     gate: option(
       repeated(text("<expression>")),
       COMPARISON,
-      'exit 1 when shown to be worse: "p99(job_e2e) <= +5%" (repeatable)',
+      'exit 1 when shown to be worse: "p99(job_e2e) <= +5%"',
     ),
     statistic: option(
       list(text("<stat(metric)>")),
@@ -47,6 +47,11 @@ export const compare = verb({
       "what to compare, as in p90(ttft) mean(job_e2e)",
     ),
     seed: option(integer({ min: 0 }), COMPARISON, "seed of the resampling", { defaultText: "0" }),
+    baseline_runs: option(
+      integer({ min: 1 }),
+      COMPARISON,
+      "the first n runs are repeats of the baseline, the others repeats of what is compared with it (default: told from their options)",
+    ),
     anyway: option(toggle(), COMPARISON, "compare although the work differs; no gate is decided then"),
     job_budget: measureOptions.job_budget,
     format: option(choice("terminal", "md", "json"), OUTPUT, "how to show it", { defaultText: "terminal" }),
@@ -74,12 +79,17 @@ export const compare = verb({
     const runs = analyses.map((analysis, index) =>
       samplesOf(analysis, folders[index] as string, names[index] as string),
     );
-    const [baseline, ...others] = runs as [RunSamples, ...RunSamples[]];
-    const judged = others.map((run): { comparison: Comparison; gate: GateVerdict | null } => {
-      const comparison = compareRuns(baseline, run, {
+    const told = given.baseline_runs;
+    if (told !== undefined && told >= runs.length)
+      throw new UserError(`--baseline-runs ${told} leaves no run to compare`, { hint: "give more runs" });
+    const groups = told === undefined ? repeatGroups(runs) : [runs.slice(0, told), runs.slice(told)];
+    const [baseline = [], ...others] = sidesOf(runs, groups);
+    const judged = others.map((side): { comparison: Comparison; gate: GateVerdict | null } => {
+      const comparison = compareRuns(baseline[0] as RunSamples, side[0] as RunSamples, {
         statistics,
         seed: given.seed ?? 0,
-        repeats: repeatGroups(runs),
+        more: { a: baseline.slice(1), b: side.slice(1) },
+        repeats: groups,
         anyway: given.anyway ?? false,
       });
       return { comparison, gate: gates.length === 0 ? null : judgeGates(comparison, gates) };
@@ -96,6 +106,14 @@ export const compare = verb({
     return judged.some(({ gate }) => gate?.passed === false) ? EXIT.missed : EXIT.good;
   },
 });
+
+/** Repeats of a configuration are one side. Runs that are all repeats of one are compared one by one: that shows the noise. */
+function sidesOf(
+  runs: readonly RunSamples[],
+  groups: readonly (readonly RunSamples[])[],
+): readonly (readonly RunSamples[])[] {
+  return groups.length === 1 ? runs.map((run) => [run]) : groups;
+}
 
 /** Each run's label where all have one of their own; else the folder's name; else its path. */
 function namesOf(folders: readonly string[], labels: readonly (string | null)[]): readonly string[] {
