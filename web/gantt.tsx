@@ -52,11 +52,12 @@ export function Gantt({ jobs, order, selected, onOpen }: Props): JSX.Element {
   };
   useEffect(() => {
     const frame = requestAnimationFrame(paint);
-    const scheme = matchMedia("(prefers-color-scheme: dark)");
-    scheme.addEventListener("change", paint);
+    // A canvas keeps its colours: it is drawn again for the other scheme, and for paper.
+    const media = ["(prefers-color-scheme: dark)", "print"].map((query) => matchMedia(query));
+    for (const one of media) one.addEventListener("change", paint);
     return () => {
       cancelAnimationFrame(frame);
-      scheme.removeEventListener("change", paint);
+      for (const one of media) one.removeEventListener("change", paint);
     };
   });
 

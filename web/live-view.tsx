@@ -50,6 +50,11 @@ export function LiveView({ run }: { readonly run: string }): JSX.Element {
       >
         <div style={{ width: `${(share * 100).toFixed(2)}%` }} />
       </div>
+      {!value.over && ended > 0 && (
+        <p class="note">
+          <a href={reportHref([run])}>The report so far</a>
+        </p>
+      )}
       {value.over && (
         <p>
           <a class="button" href={reportHref([run])}>

@@ -96,6 +96,7 @@ function PanelView({ panel, x, width, cursor, setCursor, last, bottom, window }:
       <svg
         width={width}
         height={height}
+        viewBox={`0 0 ${width} ${height}`}
         role="img"
         aria-label={`${panel.title} over time: ${panel.lines.map((line) => `${line.label} at most ${formatNumber(Math.max(0, ...line.values.map((v) => v ?? 0)))}`).join(", ")}`}
         onPointerMove={(event) => {

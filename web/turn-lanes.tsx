@@ -38,7 +38,7 @@ export function TurnLanes({ jobs, lanes, starts, length, selected, onSelect, lab
   return (
     <div ref={ref} class="lanes">
       {width > 0 && (
-        <svg width={width} height={height} role="img" aria-label={label}>
+        <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
           {timeTicks(0, length, Math.max(2, Math.floor((width - LABEL) / 90))).map((tick) => (
             <g key={tick}>
               <line class="grid" x1={x(tick)} x2={x(tick)} y1={AXIS - 4} y2={height} />

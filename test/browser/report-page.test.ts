@@ -131,6 +131,19 @@ describe.skipIf(WITHOUT_BROWSER !== null)("the page of one run", () => {
     expect(faults).toEqual([]);
   });
 
+  it("prints dark on white whatever the screen's scheme, within the paper's width", async () => {
+    const { page } = await browser.open((await pageOf([run({ records: threeJobs() })])).url, {
+      dark: true,
+      width: 794,
+    });
+    await page.waitForSelector("table.jobs");
+    const colour = 'getComputedStyle(document.querySelector("h1")).color';
+    expect(await page.evaluate(colour)).toBe("rgb(232, 230, 225)");
+    await page.emulateMedia({ media: "print" });
+    expect(await page.evaluate(colour)).toBe("rgb(31, 35, 40)");
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(794);
+  });
+
   const ended = (over: Partial<RunEnd>): RunEnd => ({
     ended_ms: 5000,
     interrupted: false,

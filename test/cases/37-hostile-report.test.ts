@@ -68,21 +68,3 @@ describe("reprise report as a page", () => {
     expect(none.stderr.trim().split("\n")).toHaveLength(1);
   });
 });
-
-describe("reprise ui", () => {
-  it("tells its address, serves, and stops on an interrupt", async () => {
-    const folder = scratch();
-    writeRun(join(folder, "a"), { records: threeJobs() });
-    const result = await cli(["ui", folder, "--port", "0"], {
-      onStderr: (_all, kill) => void setTimeout(() => kill("SIGINT"), 150),
-    });
-    expect(result.code).toBe(0);
-    expect(result.stdout).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\n$/);
-  });
-
-  it("refuses a folder that is not there", async () => {
-    const result = await cli(["ui", join(scratch(), "nothing"), "--port", "0"]);
-    expect(result.code).toBe(2);
-    expect(result.stderr).toMatch(/is no folder/);
-  });
-});
