@@ -91,8 +91,11 @@ function planLines({ trace }: TraceWorkload, plan: Plan): string[] {
   const left = Object.entries(skipped).map(([kind, count]) => `${count} ${kind} rows skipped`);
   if (refused > 0) left.push(`${refused} bad rows skipped`);
   const span = spanText(plan);
+  // Spare copies are no more than a supply.
+  const jobs = plan.jobs.slice(0, plan.spare_from);
+  const requests = jobs.reduce((sum, job) => sum + job.requests.length, 0);
   return [
-    `trace: ${plainText(trace.path)} (${trace.format}): ${count(plan.jobs.length, "job")}, ${count(plan.requests.length, "request")}${span}`,
+    `trace: ${plainText(trace.path)} (${trace.format}): ${count(jobs.length, "job")}, ${count(requests, "request")}${span}`,
     ...left.map((text) => `  ${plainText(text)}`),
     ...trace.faults
       .slice(0, 5)
