@@ -19,7 +19,12 @@ import { modelRequest } from "../stub/observe.ts";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 const script = join(root, "src/client/engines/vllm/vllm_child.py");
-const env = { ...process.env, PYTHONPATH: join(root, "test/fake-engines/vllm-package"), VIRTUAL_ENV: "" };
+const env = {
+  ...process.env,
+  PYTHONPATH: join(root, "test/fake-engines/vllm-package"),
+  VIRTUAL_ENV: "",
+  PYTHONDONTWRITEBYTECODE: "1",
+};
 const python = spawnSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 9))"]).status === 0;
 if (!python) console.warn("no python3 of 3.9 or later: the tests of vLLM's child are skipped");
 
