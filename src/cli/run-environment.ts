@@ -77,14 +77,19 @@ export function runEnvironment(io: Io, options: SessionOptions): RunSession {
   };
 }
 
-/** Turns and budget by job, for the job times of the live view. */
+/**
+ * Turns and budget by job, for the job times of the live view. Jobs of one turn without a budget are not listed: there can be
+ * a million of them.
+ */
 function plannedJobs(plan: Plan): (jobId: string) => { turns: number; budget_ms: number | null } | null {
-  const jobs = new Map(plan.jobs.map((job) => [job.job_id, job]));
-  return (jobId) => {
-    const job = jobs.get(jobId);
-    return job === undefined ? null : { turns: job.requests.length, budget_ms: job.budget_ms };
-  };
+  const listed = new Map<string, { turns: number; budget_ms: number | null }>();
+  for (const { job_id, requests, budget_ms } of plan.jobs)
+    if (requests.length !== 1 || budget_ms !== null)
+      listed.set(job_id, { turns: requests.length, budget_ms });
+  return (jobId) => listed.get(jobId) ?? ONE_TURN;
 }
+
+const ONE_TURN = { turns: 1, budget_ms: null };
 
 function planLines({ trace }: TraceWorkload, plan: Plan): string[] {
   const { skipped, refused } = trace.rows;
