@@ -40,6 +40,8 @@ export class Admission {
   #toldRoots: number[] = [];
   /** 1 for a request that was granted its slot before its (delayed) time. */
   readonly #reserved: Uint8Array;
+  /** 1 for a request that will not be sent any more, though its time is known. */
+  readonly #withdrawn: Uint8Array;
 
   constructor(plan: Plan) {
     const n = plan.requests.length;
@@ -47,6 +49,7 @@ export class Admission {
     this.intended = new Float64Array(n).fill(NaN);
     this.slot = new Float64Array(n).fill(NaN);
     this.#reserved = new Uint8Array(n);
+    this.#withdrawn = new Uint8Array(n);
     this.#jobStarted = new Uint8Array(plan.jobs.length);
     this.#slots = new SlotPool(plan.max_concurrency);
     this.#jobSlots = new SlotPool(plan.max_concurrent_jobs);
@@ -93,7 +96,7 @@ export class Admission {
       if (delayed !== -1) return delayed;
       if (this.#startJobs()) continue;
       if (!this.#slots.available) return -1;
-      const index = this.#ready.pop();
+      const index = this.#popReady();
       if (index !== -1) {
         const since = this.#slots.take();
         if (this.#plan.max_concurrency !== null) this.#grant(index, since);
@@ -144,10 +147,23 @@ export class Admission {
     return this.#toldRoots.shift() as number;
   }
 
+  /** It will not be sent: its time comes to nothing. */
+  withdraw(index: number): void {
+    this.#withdrawn[index] = 1;
+  }
+
+  #popReady(): number {
+    for (;;) {
+      const index = this.#ready.pop();
+      if (index === -1 || this.#withdrawn[index] === 0) return index;
+    }
+  }
+
   /** Moves what is due to where it waits; returns a request that already has its slot, or −1. */
   #takeDue(now: Ms): number {
     while (this.#timed.nextDue() <= now) {
       const index = this.#timed.pop();
+      if (this.#withdrawn[index] === 1) continue;
       if (this.#reserved[index] === 1) return index;
       const { job } = this.#request(index);
       if (!this.#jobsCapped || this.#jobStarted[job] === 1) {

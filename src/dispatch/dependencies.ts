@@ -6,6 +6,8 @@ import { PlanGraph } from "./plan-graph.ts";
 export class Dependencies {
   readonly #plan: Plan;
   readonly #graph: PlanGraph;
+  /** Turns that go by time and are skipped if a turn they need has failed, by that turn. */
+  readonly #timedChildren = new Map<number, number[]>();
   /** Parents that have not ended yet. */
   readonly #waitingFor: Uint32Array;
   /** Parents that have not been sent yet. */
@@ -24,6 +26,14 @@ export class Dependencies {
     this.#unsentParents = this.#graph.parentCount.slice();
     this.#parentEnd = new Float64Array(plan.requests.length);
     this.#skipped = new Uint8Array(plan.requests.length);
+    for (const { index, release } of plan.requests) {
+      if (release.kind !== "at") continue;
+      for (const parent of release.needs ?? []) {
+        const children = this.#timedChildren.get(parent);
+        if (children === undefined) this.#timedChildren.set(parent, [index]);
+        else children.push(index);
+      }
+    }
     this.#left = Uint32Array.from(plan.jobs, (job) => job.requests.length);
   }
 
@@ -47,9 +57,16 @@ export class Dependencies {
 
   /**
    * A turn failed: tells of each of its descendants once, nearest first. Their intended time is `null` where the ends
-   * of their parents do not tell it. Branches that do not descend from it go on.
+   * of their parents do not tell it. Branches that do not descend from it go on. A descendant that goes by time may have been
+   * sent already (`begun`): it is let be, and its own descendants are skipped all the same.
    */
-  failed(index: number, end: Ms, skip: (descendant: number, intended: Ms | null) => void): void {
+  failed(
+    index: number,
+    end: Ms,
+    begun: (descendant: number) => boolean,
+    skip: (descendant: number, intended: Ms | null) => void,
+  ): void {
+    const seen = new Set<number>();
     const open: { index: number; end: Ms | null }[] = [{ index, end }];
     // The list grows while it is walked: breadth first, without recursion (chains can be long).
     for (const parent of open) {
@@ -58,6 +75,15 @@ export class Dependencies {
         const intended = parent.end === null ? null : this.#parentEnded(child, parent.end);
         this.#skipped[child] = 1;
         skip(child, intended);
+        open.push({ index: child, end: null });
+      }
+      for (const child of this.#timedChildren.get(parent.index) ?? []) {
+        if (this.#skipped[child] === 1 || seen.has(child)) continue;
+        seen.add(child);
+        if (!begun(child)) {
+          this.#skipped[child] = 1;
+          skip(child, null);
+        }
         open.push({ index: child, end: null });
       }
     }

@@ -262,11 +262,13 @@ export class Dispatcher {
   }
 
   #skipDescendants(index: number, end: Ms): void {
-    this.#dependencies.failed(index, end, (descendant, intended) => {
+    const begun = (descendant: number): boolean => this.#state[descendant] !== 0;
+    this.#dependencies.failed(index, end, begun, (descendant, intended) => {
       if (intended !== null) this.#admission.intended[descendant] = intended;
       this.#state[descendant] = OVER;
       this.#over++;
       this.#preparation.drop(descendant);
+      this.#admission.withdraw(descendant);
       this.#emit(unsentRecord(this.#dispatched(descendant), "skipped", null, null), descendant);
       this.#leaveJob(this.#request(descendant).job, end);
     });

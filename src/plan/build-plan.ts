@@ -46,7 +46,10 @@ export function buildPlan(
     const prompt = sendablePrompt(request.prompt);
     if (prompt !== request.prompt) emptyPrompts++;
     const common = job.copy === 0 || commonOf === null ? 0 : commonOf(request.prompt);
-    const rule = release ?? afterParents(turn, indexOf[j] as Int32Array);
+    const rule =
+      release === null
+        ? afterParents(turn, indexOf[j] as Int32Array)
+        : withNeeds(release, pacing, turn, indexOf[j] as Int32Array);
     if (rule.kind === "at") span = Math.max(span ?? 0, rule.offset_ms);
     return {
       index,
@@ -137,6 +140,12 @@ function rootRelease(
   return pacing === "closed"
     ? { kind: "slot", delay_ms: job.start_delay_ms + offset - start }
     : { kind: "at", offset_ms: offset };
+}
+
+/** With `recorded` pacing a turn goes at its time; it is skipped all the same if a parent has failed by then. */
+function withNeeds(release: Release, pacing: string, turn: WorkTurn, indexOf: Int32Array): Release {
+  if (pacing !== "recorded" || release.kind !== "at" || turn.parents.length === 0) return release;
+  return { ...release, needs: turn.parents.map((parent) => indexOf[parent] as number) };
 }
 
 function afterParents(turn: WorkTurn, indexOf: Int32Array): Release {

@@ -6,13 +6,13 @@ import type { TracePrompt } from "../trace/trace-request.ts";
 
 /**
  * When a request becomes due.
- * - `at`: at t0 + offset.
+ * - `at`: at t0 + offset, whatever the server does; but a turn whose parent (`needs`) is known to have failed by then is skipped.
  * - `after`: when all parents have ended ok, and `think_ms` has passed since the last one's end.
  * - `slot`: when its slot is free: a job slot for a job's first turn in closed job runs, a request slot otherwise.
  *   `delay_ms` is counted from the slot's instant (staggered starts; a root that begins later than its job).
  */
 export type Release =
-  | { readonly kind: "at"; readonly offset_ms: Ms }
+  | { readonly kind: "at"; readonly offset_ms: Ms; readonly needs?: readonly number[] }
   | { readonly kind: "after"; readonly parents: readonly number[]; readonly think_ms: Ms }
   | { readonly kind: "slot"; readonly delay_ms: Ms };
 

@@ -50,7 +50,10 @@ function partOf(plan: Plan, laneOf: readonly number[], lane: number, lanes: numb
 }
 
 function moved(release: Release, at: (index: number) => number): Release {
-  return release.kind === "after" ? { ...release, parents: release.parents.map(at) } : release;
+  if (release.kind === "after") return { ...release, parents: release.parents.map(at) };
+  return release.kind === "at" && release.needs !== undefined
+    ? { ...release, needs: release.needs.map(at) }
+    : release;
 }
 
 function share(cap: number | null, lane: number, lanes: number): number | null {
