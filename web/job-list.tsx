@@ -96,7 +96,7 @@ export function JobList({
           <select value={sort} onChange={(event) => onSort(event.currentTarget.value as SortKey)}>
             <option value="start">start</option>
             <option value="length">time</option>
-            <option value="queueing">queueing</option>
+            <option value="queueing">waiting to send</option>
             <option value="turns">turns</option>
             <option value="status">failed and over budget first</option>
             {present.map((cause) => (
@@ -129,7 +129,7 @@ export function JobList({
               {head("start", "start")}
               {head("length", "time")}
               {head("turns", "turns")}
-              {head("queueing", "queueing")}
+              {head("queueing", "waited to send")}
               <th class="wide">where its time goes</th>
             </tr>
           </thead>

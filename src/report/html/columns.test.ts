@@ -24,6 +24,13 @@ describe("packed columns", () => {
     expect(columns.texts("ids")).toEqual(["a", "</script>", "\u2028"]);
   });
 
+  it("take what no clock can show as not measured, and go on after it", async () => {
+    const columns = await roundTrip((writer) =>
+      writer.numbers("a", [1, Infinity, 1e300, -1e300, 2], 1, "delta"),
+    );
+    expect([...columns.numbers("a")]).toEqual([1, NaN, NaN, NaN, 2]);
+  });
+
   it("give back any whole numbers", async () => {
     await fc.assert(
       fc.asyncProperty(

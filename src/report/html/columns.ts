@@ -17,6 +17,9 @@ export interface ColumnEntry {
 
 export type ColumnDirectory = Readonly<Record<string, ColumnEntry>>;
 
+/** A difference of two still fits into a varint of 8 bytes. */
+const LARGEST = 2 ** 51;
+
 /** 1 µs in ms. */
 export const MICROSECOND = 0.001;
 
@@ -45,11 +48,12 @@ export class ColumnWriter {
         bytes = larger;
       }
       const value = values[i] as number;
-      if (Number.isNaN(value)) {
+      const whole = Math.round(value / unit);
+      // Beyond exact whole numbers lies only what a damaged log holds.
+      if (!(Math.abs(whole) <= LARGEST)) {
         bytes[used++] = 0;
         continue;
       }
-      const whole = Math.round(value / unit);
       const step = kind === "delta" ? whole - before : whole;
       before = whole;
       let code = (step >= 0 ? step * 2 : -step * 2 - 1) + 1;
