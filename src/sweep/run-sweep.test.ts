@@ -295,6 +295,12 @@ describe("a sweep", () => {
     ]);
     expect(second.results.map(({ status }) => status)).toEqual(["done", "done"]);
     expect(new Set(readdirSync(join(folder, "sweep", "runs"))).size).toBe(6);
+    // A process killed while it wrote left half a line: what comes after it is not lost.
+    const results = join(folder, "sweep", "results.jsonl");
+    writeFileSync(results, readFileSync(results, "utf8").slice(0, -20));
+    const third = await runSweep(requestOf(text), trial().env);
+    expect(third.resumed).toBe(3);
+    expect((await runSweep(requestOf(text), trial().env)).resumed).toBe(4);
     // Other settings in the same folder are another sweep.
     await expect(runSweep(requestOf(`max_jobs: 3\n${text}`), trial().env)).rejects.toThrow(
       /sweep with other settings: options/,

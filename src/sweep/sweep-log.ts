@@ -34,7 +34,7 @@ export class SweepLog {
     const file = join(folder, "sweep.json");
     const state = { reprise_sweep_state: 1, work };
     if (existsSync(file)) {
-      const before = JSON.parse(readFileSync(file, "utf8")) as { work?: JsonObject };
+      const before = readState(file);
       const now = JSON.parse(secrets.redact(JSON.stringify(state))) as typeof state;
       const changed = Object.keys({ ...before.work, ...now.work }).filter(
         (key) => JSON.stringify(told(before.work?.[key])) !== JSON.stringify(told(now.work[key])),
@@ -75,7 +75,10 @@ export class SweepLog {
   #read(): void {
     const file = join(this.folder, "results.jsonl");
     if (!existsSync(file)) return;
-    for (const line of readFileSync(file, "utf8").split("\n")) {
+    const text = readFileSync(file, "utf8");
+    // A killed process may have left half a line: the next one must not be written onto it.
+    if (text !== "" && !text.endsWith("\n")) appendFileSync(file, "\n");
+    for (const line of text.split("\n")) {
       const result = parseResult(line);
       if (result === null) continue;
       const folder = result.folder === null ? null : join(this.folder, result.folder);
@@ -84,6 +87,17 @@ export class SweepLog {
       if (result.status === "done" && summary === null) continue;
       this.#replace({ ...result, folder, summary });
     }
+  }
+}
+
+function readState(file: string): { readonly work?: JsonObject } {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as { work?: JsonObject };
+  } catch (cause) {
+    throw new UserError(`${file} cannot be read: ${(cause as Error).message}`, {
+      hint: "give another --out; the runs in the folder can still be reported and compared",
+      cause,
+    });
   }
 }
 
