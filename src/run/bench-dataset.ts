@@ -64,7 +64,7 @@ export async function loadBenchDataset(
   if (datasetNamed(name) === undefined) return loadTrace(choice.path as string, name, given, rng);
   if (given.self_timed === true && name !== "timed_trace")
     throw new UserError(`--self-timed: the dataset ${name} tells no arrival times`);
-  const options = datasetOptionsOf(given, choice.path);
+  const options = datasetOptionsOf(given, name, choice.path);
   const { turns, notes } = await loadDataset(name, options, tokenizer, rng);
   return {
     name,
@@ -163,11 +163,12 @@ async function nameOfFile(path: string): Promise<string> {
 }
 
 /** The dataset's options: its own flags, then those that mean any dataset. */
-function datasetOptionsOf(given: BenchGiven, path: string | null): Partial<DatasetOptions> {
+function datasetOptionsOf(given: BenchGiven, name: string, path: string | null): Partial<DatasetOptions> {
   const { input_len: input, output_len: output } = given;
   const own: { [K in keyof DatasetOptions]?: DatasetOptions[K] | undefined } = {
     path,
-    numPrompts: given.num_prompts,
+    // A row sent again would come at its own time again: a trace is sent as it is, unless a number is asked for.
+    numPrompts: given.num_prompts ?? (name === "timed_trace" ? Infinity : undefined),
     shuffle: given.shuffle,
     oversample: given.no_oversample !== true,
     ignoreEos: given.ignore_eos,

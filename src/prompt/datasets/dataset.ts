@@ -31,7 +31,7 @@ export interface DatasetTurn {
 export interface DatasetOptions {
   /** `--dataset-path`. */
   readonly path: string | null;
-  /** `--num-prompts`. */
+  /** `--num-prompts`; `Infinity` = every row once (timed_trace). */
   readonly numPrompts: number;
   /** `--shuffle`: seeded, before the first N are taken. */
   readonly shuffle: boolean;
@@ -149,7 +149,7 @@ export function takeRows<T>(rows: readonly T[], context: DatasetContext, what: s
 export function fillUp<T>(rows: readonly T[], context: DatasetContext, what: string): T[] {
   const { numPrompts } = context.options;
   const out = [...rows];
-  if (out.length >= numPrompts) return out;
+  if (numPrompts === Infinity || out.length >= numPrompts) return out;
   if (!context.options.oversample) {
     context.note(`${what}: ${rows.length} rows for ${numPrompts} prompts; each is sent once`);
     return out;

@@ -54,8 +54,10 @@ export async function loadDataset(
     });
   }
   const options: DatasetOptions = { ...DEFAULT_DATASET_OPTIONS, ...given };
-  if (!Number.isSafeInteger(options.numPrompts) || options.numPrompts < 1)
-    throw new UserError(`--num-prompts: ${options.numPrompts} is not a whole number above 0`);
+  const { numPrompts } = options;
+  const all = numPrompts === Infinity && dataset.needsPath;
+  if (!all && (!Number.isSafeInteger(numPrompts) || numPrompts < 1))
+    throw new UserError(`--num-prompts: ${numPrompts} is not a whole number above 0`);
   const notes: string[] = [];
   const turns = await dataset.load({ options, tokenizer, rng, note: (line) => notes.push(line) });
   return { turns, notes };
