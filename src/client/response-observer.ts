@@ -168,7 +168,16 @@ export class ResponseObserver implements EventSink {
       return;
     }
     skimmer?.learn(bytes, from, to, delta);
-    this.#take(delta, true);
+    // JSON lines differ from one JSON text in the number of lines alone: a first one that is also the end was not streamed.
+    const isWhole = this.#events === 1 && delta.done && this.#isOneJsonText();
+    this.#take(delta, !isWhole);
+  }
+
+  #isOneJsonText(): boolean {
+    return (
+      this.#options.protocol.framing === "ndjson" &&
+      (this.#contentType.split(";", 1)[0] ?? "").trim() === "application/json"
+    );
   }
 
   /** An event of which only the text is new. */

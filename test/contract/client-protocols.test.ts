@@ -249,7 +249,17 @@ const CASES: readonly Case[] = [
       },
     },
     error: line({ error: "boom" }),
-    plain: null,
+    plain: {
+      path: "/api/chat",
+      body: {
+        message: { role: "assistant", content: "a b" },
+        done: true,
+        done_reason: "stop",
+        prompt_eval_count: 7,
+        eval_count: 3,
+      },
+      seen: { text: "a b", output_tokens: 3, prompt_tokens: 7, chunks: 0, finish_reason: "stop" },
+    },
   },
   {
     name: "openai-responses",
