@@ -39,6 +39,16 @@ export function checkResultFolder(
   }
 }
 
+/** Says which flags wait for a result file that nobody asked for. */
+export function noteUnusedResultFlags(
+  request: Pick<CompatRequest, "save" | "append" | "dir" | "fileName">,
+  io: Io,
+): void {
+  if (request.save || request.append) return;
+  if (request.dir !== null) io.err("note: --result-dir has no effect without --save-result\n");
+  if (request.fileName !== null) io.err("note: --result-filename has no effect without --save-result\n");
+}
+
 /** Only the files with `json`: stdout then holds our summary and nothing else. */
 export async function writeCompatOutput(
   analysis: RunAnalysis,

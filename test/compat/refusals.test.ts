@@ -48,6 +48,7 @@ const BENCH: readonly (readonly [string, RegExp])[] = [
   ["--metric-percentiles=-1", /-1 is out of range/],
   ["--metric-percentiles 50,many", /"many" is not a number/],
   ["--metadata tp", /"tp" is not KEY=VALUE/],
+  ["--tokenizer-mode fast", /"fast" is not one of auto, slow, mistral, custom/],
   ["--header tp", /"tp" is not KEY=VALUE/],
   ["--max-concurrency 0", /--max-concurrency: 0 is out of range/],
   ["--num-prompts 0", /--num-prompts: 0 is out of range/],

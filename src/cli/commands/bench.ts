@@ -9,7 +9,12 @@ import { backendOf } from "../../run/http-target.ts";
 import { benchOptions, type BenchGiven } from "../../run/options/bench-options.ts";
 import { resultFormatOf } from "../../run/result-format.ts";
 import type { RunEnvironment } from "../../run/run-environment.ts";
-import { checkResultFolder, type CompatRequest, writeCompatOutput } from "../compat-output.ts";
+import {
+  checkResultFolder,
+  type CompatRequest,
+  noteUnusedResultFlags,
+  writeCompatOutput,
+} from "../compat-output.ts";
 import { withConfigFile } from "../config-file.ts";
 import { finishRun } from "../finish-run.ts";
 import { runEnvironment } from "../run-environment.ts";
@@ -49,6 +54,7 @@ export const bench = verb({
       fileName: given.result_filename ?? null,
     };
     checkResultFolder(compat);
+    noteUnusedResultFlags(compat, io);
     const session = runEnvironment(io, { quiet: given.quiet === true });
     const watched = given.debug === true ? withRecords(session.environment, io) : session.environment;
     const finished = await runBench(given, watched).finally(() => session.end());

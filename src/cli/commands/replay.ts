@@ -7,7 +7,12 @@ import { runReplay } from "../../run/replay.ts";
 import { parseSummaryOptions } from "../../metric/index.ts";
 import { summaryFlags } from "../../run/analyze-run.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { checkResultFolder, type CompatRequest, writeCompatOutput } from "../compat-output.ts";
+import {
+  checkResultFolder,
+  type CompatRequest,
+  noteUnusedResultFlags,
+  writeCompatOutput,
+} from "../compat-output.ts";
 import { hasEngineFlags } from "../engine-flags.ts";
 import { finishRun } from "../finish-run.ts";
 import { openLivePage, type LivePage } from "../live-page.ts";
@@ -49,6 +54,7 @@ export const replay = verb({
       fileName: given.result_filename ?? null,
     };
     checkResultFolder(compat);
+    noteUnusedResultFlags(compat, io);
     const session = runEnvironment(io, {
       quiet: given.quiet === true,
       ...(ui === true ? { onFolder: (folder) => (livePage = openLivePage(folder, io)) } : {}),

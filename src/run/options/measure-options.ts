@@ -22,11 +22,7 @@ export const measureOptions = {
     M,
     "count requests that meet all of these: ttft:200 tpot:50 e2el:2000",
   ),
-  slo: option(
-    repeated(text("<expression>")),
-    M,
-    'objective, decides the exit code: "p99(ttft) <= 500ms" (repeatable)',
-  ),
+  slo: option(repeated(text("<expression>")), M, 'objective, decides the exit code: "p99(ttft) <= 500ms"'),
   job_budget: option(text("<30s|2x>"), M, "time a job may take; 2x = twice its time on the unloaded server"),
   percentiles: option(percentiles(), M, "percentiles to report", { defaultText: "50,90,95,99" }),
   gpus: option(number({ min: 0, exclusive: true }), M, "GPUs behind the server, for jobs/h/GPU"),

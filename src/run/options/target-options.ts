@@ -1,5 +1,5 @@
 /** Where the load goes, and how it is spoken to. Shared by replay and bench. */
-import { duration, integer, jsonObject, keyValues, option, text, toggle } from "./option.ts";
+import { choice, duration, integer, jsonObject, keyValues, option, text, toggle } from "./option.ts";
 import { GROUP } from "./groups.ts";
 
 const G = GROUP.target;
@@ -28,9 +28,14 @@ export const targetOptions = {
     G,
     "tokenizer.json or model folder; else the server's /tokenize, else a built-in one",
   ),
-  tokenizer_mode: option(text("<mode>"), GROUP.compat, "read and ignored: the tokenizer file tells", {
-    harmless: "the tokenizer file tells its own mode",
-  }),
+  tokenizer_mode: option(
+    choice("auto", "slow", "mistral", "custom", "hf"),
+    GROUP.compat,
+    "read and ignored: the tokenizer file tells",
+    {
+      harmless: "the tokenizer file tells its own mode",
+    },
+  ),
   trust_remote_code: option(toggle(), GROUP.compat, "read and ignored: no remote code is ever run", {
     harmless: "no remote code is ever run",
   }),
@@ -38,7 +43,7 @@ export const targetOptions = {
     defaultText: "OPENAI_API_KEY",
   }),
   api_key_file: option(text("<file>"), G, "file that holds the API key"),
-  header: option(keyValues(), G, "HTTP header of every request (repeatable)"),
+  header: option(keyValues(), G, "HTTP header of every request"),
   extra_body: option(jsonObject(), G, "JSON merged into every request body, overriding"),
   timeout: option(duration("s", { positive: true }), G, "time a request may take", {
     aliases: ["--timeout-s"],
