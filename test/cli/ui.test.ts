@@ -32,7 +32,7 @@ describe("reprise replay --ui", () => {
         hash_ids: [i, i + 10],
       })),
     );
-    let seen: Promise<unknown> | null = null;
+    const seen: Promise<unknown>[] = [];
     let url = "";
     const out = join(scratch(), "run");
     const result = await cli(
@@ -40,13 +40,13 @@ describe("reprise replay --ui", () => {
       {
         onStderr: (all) => {
           url = /live page: (\S+)\n/.exec(all)?.[1] ?? "";
-          if (url !== "" && seen === null)
-            seen = fetch(url.replace("/live?", "/api/live?")).then((reply) => reply.json());
+          if (url !== "" && seen.length === 0)
+            seen.push(fetch(url.replace("/live?", "/api/live?")).then((reply) => reply.json()));
         },
       },
     );
     expect(result.code, result.stderr).toBe(0);
-    expect(await seen).toMatchObject({ planned_requests: 6, over: false });
+    expect(await seen[0]).toMatchObject({ planned_requests: 6, over: false });
     await expect(fetch(url)).rejects.toThrow();
   });
 });
