@@ -21,7 +21,8 @@ import time
 from collections import deque
 
 EVENTS = 3
-GRACE_S = 5.0
+# Longer than vLLM takes to stop its own processes: what is killed earlier leaves shared memory behind.
+GRACE_S = 30.0
 
 
 class Writer:
