@@ -14,6 +14,19 @@ export class PrefixTrie {
     return this.#edges + 1;
   }
 
+  /** Forgets everything; keeps its table unless it has become large. */
+  clear(): void {
+    this.#edges = 0;
+    if (this.#mask < 1 << 14) {
+      this.#to.fill(0);
+      return;
+    }
+    this.#mask = (1 << 12) - 1;
+    this.#from = new Int32Array(1 << 12);
+    this.#symbol = new Int32Array(1 << 12);
+    this.#to = new Int32Array(1 << 12);
+  }
+
   /** The child of `node` along `symbol` (≥ 0), made if it is not there. A child's number exceeds all before it. */
   step(node: number, symbol: number): number {
     let at = slot(node, symbol, this.#mask);

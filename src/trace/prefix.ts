@@ -5,7 +5,7 @@
 import type { Tokens } from "../core/units.ts";
 import type { ResolvedJob } from "./jobs.ts";
 import { PrefixTrie } from "./prefix-trie.ts";
-import { PromptSymbols } from "./prompt-symbols.ts";
+import { PromptSymbols, type SymbolPrompt } from "./prompt-symbols.ts";
 import type { TraceRequest } from "./trace-request.ts";
 
 export interface Reuse {
@@ -60,34 +60,18 @@ export function optimalPrefixReuse(
       continue;
     }
     kinds.add(prompt.kind);
-    let node = 0;
-    let covered = 0;
-    let hit = true;
-    for (let i = 0; i < prompt.symbols.length; i++) {
-      const known = trie.size;
-      node = trie.step(node, prompt.symbols[i] as number);
-      hit = hit && node < known;
-      if (hit) covered += prompt.width(i);
-    }
+    const covered = walk(trie, prompt);
     (shared[job] as Tally).add(prompt.tokens, prompt.tokensOf(covered));
   }
 
-  // The same walk job by job: a node counts once its job has been there.
-  const visited = new Int32Array(withinJobs ? trie.size : 0);
+  // The same walk with a cache of its own for each job. A lone turn finds nothing in it.
+  const own = new PrefixTrie();
   (known && withinJobs ? jobs : []).forEach((job, at) => {
-    const stamp = at + 1;
+    own.clear();
     for (const { request } of job.turns) {
       const prompt = symbols.of(request);
       if (prompt === null) continue;
-      let node = 0;
-      let covered = 0;
-      let hit = true;
-      for (let i = 0; i < prompt.symbols.length; i++) {
-        node = trie.step(node, prompt.symbols[i] as number);
-        hit = hit && visited[node] === stamp;
-        if (hit) covered += prompt.width(i);
-        else visited[node] = stamp;
-      }
+      const covered = job.turns.length === 1 ? 0 : walk(own, prompt);
       (alone[at] as Tally).add(prompt.tokens, prompt.tokensOf(covered));
     }
   });
@@ -106,6 +90,20 @@ export function optimalPrefixReuse(
     estimated: kinds.has("text"),
     unknown_turns: unknown,
   };
+}
+
+/** Adds the prompt to the cache; returns the width of its beginning that was there. */
+function walk(trie: PrefixTrie, prompt: SymbolPrompt): number {
+  let node = 0;
+  let covered = 0;
+  let hit = true;
+  for (let i = 0; i < prompt.symbols.length; i++) {
+    const known = trie.size;
+    node = trie.step(node, prompt.symbols[i] as number);
+    hit = hit && node < known;
+    if (hit) covered += prompt.width(i);
+  }
+  return covered;
 }
 
 function hasContent({ prompt }: TraceRequest): boolean {
