@@ -1,6 +1,5 @@
 /** Where a command writes its file: standard output, or a file that is whole or not there at all. */
 import { createWriteStream, existsSync, renameSync, rmSync, statSync } from "node:fs";
-import { once } from "node:events";
 import { createGzip } from "node:zlib";
 import type { Writable } from "node:stream";
 import { UserError } from "../core/failure.ts";
@@ -25,6 +24,14 @@ export function openOutput(path: string | null, io: Io): OutputFile {
   file.on("error", (error) => {
     failed = error;
   });
+  // One listener for the file's life: `once` in each write would add two and leave those of the loser behind.
+  const closed = new Promise<void>((resolve) => {
+    file.once("close", resolve);
+  });
+  const drained = (): Promise<void> =>
+    new Promise((resolve) => {
+      sink.once("drain", resolve);
+    });
   const check = (): void => {
     if (failed === null) return;
     if (!special && existsSync(part)) rmSync(part, { force: true });
@@ -33,13 +40,13 @@ export function openOutput(path: string | null, io: Io): OutputFile {
   return {
     async write(text) {
       check();
-      if (!sink.write(text)) await Promise.race([once(sink, "drain"), once(file, "close")]);
+      if (!sink.write(text)) await Promise.race([drained(), closed]);
       check();
     },
     async close() {
       check();
       sink.end();
-      await once(file, "close");
+      await closed;
       check();
       if (!special) renameSync(part, path);
     },
