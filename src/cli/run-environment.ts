@@ -93,8 +93,10 @@ const ONE_TURN = { turns: 1, budget_ms: null };
 
 function planLines({ trace }: TraceWorkload, plan: Plan): string[] {
   const { skipped, refused } = trace.rows;
-  const left = Object.entries(skipped).map(([kind, count]) => `${count} ${kind} rows skipped`);
-  if (refused > 0) left.push(`${refused} bad rows skipped`);
+  const left = Object.entries(skipped).map(
+    ([kind, count]) => `${count} ${kind} ${count === 1 ? "row" : "rows"} skipped`,
+  );
+  if (refused > 0) left.push(`${refused} bad ${refused === 1 ? "row" : "rows"} skipped`);
   const span = spanText(plan);
   // Spare copies are no more than a supply.
   const jobs = plan.jobs.slice(0, plan.spare_from);

@@ -36,7 +36,10 @@ export const sweep = verb({
       await io.out(`${JSON.stringify(configJsonSchema(), null, 2)}\n`);
       return EXIT.good;
     }
-    if (path === undefined || more.length > 0) throw new UserError("sweep takes one configuration file");
+    if (path === undefined || more.length > 0)
+      throw new UserError("sweep takes one configuration file", {
+        hint: "reprise sweep CONFIG.yaml; docs/sweeps.md has one to start from",
+      });
     const { out, json, quiet, ...flags } = given;
     const folder = out ?? join("sweeps", basename(path).replace(/\.(ya?ml|json)$/i, ""));
     // Plans and progress of the single runs would drown the sweep's own.
