@@ -162,6 +162,21 @@ describe("mistakes in a sweep's file", () => {
       "trace: t.jsonl\nengine: {type: command, command: 'x {port} {a}'}\ngrid: {a: ['${HOME}']}",
       "s.yaml:3:1: grid takes no environment reference",
     ],
+    [
+      "an option of bench beside a trace",
+      `${SIM}workload: {request_rate: 3}\ngrid: {max_batch_size: [1]}`,
+      's.yaml:3:12: a trace is replayed: it has no option "request_rate"',
+    ],
+    [
+      "an option of replay beside a dataset",
+      "engine: {type: sim}\nworkload: {dataset_name: random, pacing: closed}\ngrid: {max_batch_size: [1]}",
+      's.yaml:2:34: the workload is a dataset, which is sent as bench does: it has no option "pacing"',
+    ],
+    [
+      "a dataset nobody knows",
+      "engine: {type: sim}\nworkload:\n  dataset_name: randm\ngrid: {max_batch_size: [1]}",
+      's.yaml:3:3: --dataset-name: "randm" is not known',
+    ],
     ["nothing near", `x: 1\n${SIM}grid: {max_batch_size: [1]}`, 's.yaml:1:1: unknown key "x" (known: '],
   ];
   for (const [name, text, message] of cases)

@@ -1,15 +1,23 @@
 /** From a configuration file (and flags that win over it) to a sweep whose every cell is known to be possible. */
 import { dirname, resolve } from "node:path";
 import { UserError } from "../core/failure.ts";
+import { nearestHint } from "../core/nearest.ts";
 import type { JsonObject } from "../core/json.ts";
-import { replayOptions, type ReplayGiven } from "../run/options/replay-options.ts";
+import type { ReplayGiven } from "../run/options/replay-options.ts";
 import { checkCells, runsInProcess } from "./engine-spec.ts";
 import { expandCells, type Cell } from "./grid.ts";
 import { readParameterFile } from "./parameters-json.ts";
 import type { TraceWorkload } from "../run/read-workload.ts";
 import { readConfig, type RepriseConfig } from "./read-config.ts";
+import { checkBench } from "../run/bench-checks.ts";
+import { datasetChoice } from "../run/bench-dataset.ts";
+import { backendOf } from "../run/http-target.ts";
+import type { BenchGiven } from "../run/options/bench-options.ts";
 import { checkReplay, readReplayWorkload } from "../run/replay.ts";
-import { givenOf, LOAD_OPTIONS } from "./replay-cell.ts";
+import { parseSummaryOptions } from "../metric/index.ts";
+import { summaryFlags } from "../run/analyze-run.ts";
+import { CELL_OPTION_KEYS, type CellVerb, loadOptionsOf, optionsOf, verbOf } from "./cell-verb.ts";
+import { givenOf } from "./replay-cell.ts";
 import type { SweepSections } from "./config-schema.ts";
 
 export interface PreparedSweep {
@@ -20,6 +28,8 @@ export interface PreparedSweep {
   readonly flags: ReplayGiven;
   /** What identifies the trace's content. */
   readonly trace_sha256: string;
+  /** All requests are there at once in every cell: what is served an hour tells, not how long a job waits. */
+  readonly saturated: boolean;
 }
 
 /** Flags that the sweep itself looks at: their values look the same in the file. */
@@ -31,22 +41,25 @@ export async function prepareSweep(
   flags: ReplayGiven,
   env: NodeJS.ProcessEnv,
 ): Promise<PreparedSweep> {
-  const config = await readConfig(path, Object.keys(replayOptions), env);
+  const config = await readConfig(path, CELL_OPTION_KEYS, env);
   const { sweep, where } = config;
+  const verb = verbOf(config.options);
+  refuseOthers(verb, config, flags);
+  const loadOptions = loadOptionsOf(verb);
   const cells =
     typeof sweep.cells === "string"
-      ? await readParameterFile(resolve(dirname(path), sweep.cells), LOAD_OPTIONS)
+      ? await readParameterFile(resolve(dirname(path), sweep.cells), loadOptions)
       : sweep.cells;
   const sections: SweepSections = { ...sweep, cells: cells as SweepSections["cells"] };
   const expanded = expandCells(sections, {
-    loadOptions: LOAD_OPTIONS,
+    loadOptions,
     hasEngine: sections.engine !== null,
     where,
   });
   if (sections.engine !== null) checkCells(sections.engine, expanded, where);
   const shared = SHARED.flatMap((key) => (flags[key] === undefined ? [] : [[key, flags[key]] as const]));
   const options: JsonObject = { ...config.options, ...(Object.fromEntries(shared) as JsonObject) };
-  if (flags.trace_file === undefined && options["trace_file"] === undefined)
+  if (verb === "replay" && flags.trace_file === undefined && options["trace_file"] === undefined)
     throw new UserError(`${path}: which trace? trace is missing`, { hint: "trace: agents.jsonl" });
   if (sections.engine !== null) refuseAddress(config, flags);
   if (sections.cache === "warm" && runsInProcess(sections.engine, options))
@@ -57,7 +70,44 @@ export async function prepareSweep(
       },
     );
   const sha256 = await checkRuns({ sections, cells: expanded, options, flags }, config);
-  return { sections, cells: expanded, options, flags, trace_sha256: sha256 };
+  return {
+    sections,
+    cells: expanded,
+    options,
+    flags,
+    trace_sha256: sha256,
+    saturated:
+      verb === "bench" && expanded.every(({ load }) => isSaturated({ ...options, ...flags, ...load })),
+  };
+}
+
+function isSaturated({
+  request_rate: rate = "inf",
+  ramp_up_strategy: ramp,
+  dataset_name: name,
+}: JsonObject): boolean {
+  const untimed = typeof name === "string" && !["timed_trace", "burstgpt"].includes(name);
+  return untimed && ramp === undefined && (rate === "inf" || rate === Infinity);
+}
+
+/** Options of the other verb: they would change nothing. */
+function refuseOthers(verb: CellVerb, { options, whereOption }: RepriseConfig, flags: ReplayGiven): void {
+  const table = optionsOf(verb);
+  const [why, hint] =
+    verb === "bench"
+      ? ([
+          "the workload is a dataset, which is sent as bench does: it",
+          "leave it, or the dataset, out",
+        ] as const)
+      : (["a trace is replayed: it", "a workload with dataset_name is sent as bench does"] as const);
+  for (const key of Object.keys(options))
+    if (!Object.hasOwn(table, key))
+      throw new UserError(`${whereOption(key)}: ${why} has no option "${key}"`, {
+        hint: nearestHint(key, Object.keys(table)) ?? hint,
+      });
+  for (const key of Object.keys(flags))
+    if (!Object.hasOwn(table, key))
+      throw new UserError(`--${key.replaceAll("_", "-")}: ${why} has no such option`, { hint });
 }
 
 /** The address is that of the server that the sweep starts. */
@@ -73,11 +123,12 @@ function refuseAddress({ options, whereOption }: RepriseConfig, flags: ReplayGiv
 
 /** Options, objectives and pacing of every cell, and the trace: all that can be wrong, before the first server starts. */
 async function checkRuns(
-  { sections, cells, options, flags }: Omit<PreparedSweep, "trace_sha256">,
+  { sections, cells, options, flags }: Pick<PreparedSweep, "sections" | "cells" | "options" | "flags">,
   config: RepriseConfig,
 ): Promise<string> {
   const { engine } = sections;
   const inProcess = runsInProcess(engine, options);
+  const verb = verbOf(options);
   let workload: TraceWorkload | null = null;
   const seen = new Set<string>();
   for (const cell of cells) {
@@ -102,21 +153,33 @@ async function checkRuns(
       in_process: inProcess && engine !== null ? { ...(engine.knobs as JsonObject), ...cell.knobs } : null,
     };
     const given = givenOf(task, flags, where);
+    if (verb === "bench") {
+      placing(where, flags, () => {
+        parseSummaryOptions(summaryFlags(given as JsonObject));
+        checkBench(given as BenchGiven, backendOf(given, "openai-chat"));
+        datasetChoice(given as BenchGiven);
+      });
+      continue;
+    }
     const trace = given.trace_file as string;
     if (trace === "-")
       throw new UserError(
         `${where("trace_file")}: a sweep reads its trace more than once: it must be a file`,
       );
     workload ??= await readReplayWorkload(trace, given);
-    try {
-      checkReplay(given, workload.jobs);
-    } catch (error) {
-      throw error instanceof UserError
-        ? placedOption(error, (key) => (key in flags ? null : where(key)))
-        : error;
-    }
+    const { jobs } = workload;
+    placing(where, flags, () => checkReplay(given, jobs));
   }
   return (workload as TraceWorkload | null)?.sha256 ?? "";
+}
+
+function placing(where: (key: string) => string, flags: ReplayGiven, action: () => void): void {
+  try {
+    action();
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    throw placedOption(error, (key) => (key in flags ? null : where(key)));
+  }
 }
 
 /** A complaint about `--slo` stands where the file says `slo`, if it was not a flag. */

@@ -96,9 +96,11 @@ export function parseConfig(
   }
   for (const [section, content] of Object.entries(sections)) refuseReferences(source, section, content);
   // A relative trace is relative to the file that names it.
-  const trace = resolved["trace_file"];
-  if (typeof trace === "string" && trace !== "-" && path !== "-")
-    resolved["trace_file"] = resolve(dirname(path), trace);
+  for (const key of ["trace_file", "dataset_path"]) {
+    const file = resolved[key];
+    if (typeof file === "string" && file !== "-" && path !== "-")
+      resolved[key] = resolve(dirname(path), file);
+  }
   const engine =
     parsed.engine === null
       ? null

@@ -41,6 +41,7 @@ export async function sweepConfigFile(
   const { out: _out, json: _json, quiet: _quiet, ...flags } = request.flags;
   const prepared = await prepareSweep(request.path, flags, env.env);
   const { sections } = prepared;
+  const rankBy = sections.rank_by === "auto" && prepared.saturated ? "jobs_per_hour" : sections.rank_by;
   const rate = flags.max_failure_rate ?? Number(prepared.options["max_failure_rate"] ?? 0);
   const outcome = await runSweep(
     { ...prepared, flags: optionsForManifest(flags as JsonObject), out: request.out },
@@ -52,10 +53,10 @@ export async function sweepConfigFile(
       onInterrupt: (handler) => env.onInterrupt(handler),
       ...(onProgress === undefined ? {} : { onProgress }),
       onResults: (results) =>
-        writeComparison(request.out, rankCells(results, { rankBy: sections.rank_by, maxFailureRate: rate })),
+        writeComparison(request.out, rankCells(results, { rankBy, maxFailureRate: rate })),
     },
   );
-  const ranking = rankCells(outcome.results, { rankBy: sections.rank_by, maxFailureRate: rate });
+  const ranking = rankCells(outcome.results, { rankBy, maxFailureRate: rate });
   writeComparison(request.out, ranking);
   return {
     folder: request.out,
