@@ -63,6 +63,9 @@ describe("reprise report as a page", () => {
     const two = await cli(["report", a, a, "--format", "md"]);
     expect(two.code).toBe(2);
     expect(two.stderr).toMatch(/one RUN at a time/);
+    const table = await cli(["report", a, "--table", "jobs", "-o", join(folder, "x.html")]);
+    expect(table.code).toBe(2);
+    expect(table.stderr).toMatch(/html has no tables/);
     const none = await cli(["report", join(folder, "nothing"), "-o", join(folder, "x.html")]);
     expect(none.code).toBe(2);
     expect(none.stderr.trim().split("\n")).toHaveLength(1);

@@ -49,6 +49,8 @@ export const report = verb({
       throw new UserError(`--json and --format ${given.format} contradict each other`);
     const byName = /\.html?(\.gz)?$/i.test(given.output ?? "") ? "html" : "terminal";
     const format = findReportFormat(given.json === true ? "json" : (given.format ?? byName)).name;
+    if (given.table !== undefined && ["terminal", "json", "md", "html"].includes(format))
+      throw new UserError(`--table: ${format} has no tables to choose from`, { hint: "--format csv has" });
     if (format === "html") {
       const output = openOutput(given.output ?? null, io);
       for await (const part of reportPage({ folders, flags: summaryFlags(given as JsonObject) }))
