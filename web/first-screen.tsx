@@ -109,6 +109,12 @@ export function ChoiceAnswer({
   );
 }
 
+/** At most four names, and how many more. */
+function namesOf(runs: readonly RunPage[]): string {
+  const names = runs.slice(0, 4).map(({ name }) => plainText(name));
+  return `${names.join(", ")}${runs.length > 4 ? ` and ${runs.length - 4} more` : ""}`;
+}
+
 /** One line for all runs where they agree, else one each. */
 function verdicts({ runs }: PageData): { name: string; line: AnswerLine }[] {
   const lines = runs.map((run) => ({
@@ -127,10 +133,19 @@ function verdicts({ runs }: PageData): { name: string; line: AnswerLine }[] {
         text: `all runs are valid: sends at most ${formatDurationOf(late)} late at p99${simulated}`,
       },
     });
-  } else for (const { run, line } of lines) all.push({ name: plainText(run.name), line });
-  const texts = new Set(runs.map(({ fidelity }) => fidelity.text));
-  if (texts.size === 1 && runs[0] !== undefined) all.push({ name: "Fidelity", line: runs[0].fidelity });
-  else for (const run of runs) all.push({ name: `Fidelity of ${plainText(run.name)}`, line: run.fidelity });
+  } else {
+    const alike = new Map<string, { run: RunPage; line: AnswerLine }[]>();
+    for (const one of lines) alike.set(one.line.text, [...(alike.get(one.line.text) ?? []), one]);
+    for (const group of alike.values())
+      all.push({ name: namesOf(group.map(({ run }) => run)), line: (group[0] as { line: AnswerLine }).line });
+  }
+  const groups = new Map<string, RunPage[]>();
+  for (const run of runs) groups.set(run.fidelity.text, [...(groups.get(run.fidelity.text) ?? []), run]);
+  for (const group of groups.values())
+    all.push({
+      name: groups.size === 1 ? "Fidelity" : `Fidelity of ${namesOf(group)}`,
+      line: (group[0] as RunPage).fidelity,
+    });
   return all;
 }
 

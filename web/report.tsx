@@ -131,6 +131,9 @@ function Contents({ several }: { readonly several: boolean }): JSX.Element {
   );
 }
 
+/** Above this many, bands would cover each other. */
+const MOST_BANDS = 4;
+
 function Overlay({ page, id }: { readonly page: PageData; readonly id: string }): JSX.Element | null {
   const series = page.runs.flatMap((run, i): DistributionSeries[] => {
     const histogram = run.histograms[id];
@@ -141,7 +144,7 @@ function Overlay({ page, id }: { readonly page: PageData; readonly id: string })
             name: plainText(run.name),
             histogram,
             distribution: distributionOf(run, id),
-            band: run.bands[id],
+            band: page.runs.length <= MOST_BANDS ? run.bands[id] : undefined,
             colour: runColour(i),
           },
         ];
