@@ -5,6 +5,7 @@ import type { Plan } from "../plan/plan.ts";
 import { startProgress, type Progress } from "../run/progress.ts";
 import type { RunEnvironment } from "../run/run-environment.ts";
 import type { TraceWorkload } from "../run/read-workload.ts";
+import { firstFailures } from "./first-failures.ts";
 import type { Io } from "./verb.ts";
 
 export interface RunSession {
@@ -25,6 +26,7 @@ export function runEnvironment(io: Io, options: SessionOptions): RunSession {
     progress?.clear();
     io.err(`${text}\n`);
   };
+  const onFailure = firstFailures(say);
   return {
     environment: {
       clock: io.clock,
@@ -59,7 +61,10 @@ export function runEnvironment(io: Io, options: SessionOptions): RunSession {
           write: (text) => io.err(text),
         });
       },
-      onRecord: (record) => progress?.onRecord(record),
+      onRecord: (record) => {
+        progress?.onRecord(record);
+        if (!options.quiet) onFailure(record);
+      },
       onInterrupt: (handler) =>
         io.onInterrupt((count) => {
           say(
