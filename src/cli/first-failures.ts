@@ -10,9 +10,8 @@ export function firstFailures(say: (line: string) => void): (record: EndedReques
   return ({ failure, status, request_id }) => {
     if (failure === null || status !== "failed" || told.has(failure.code)) return;
     told.add(failure.code);
-    const { code, http_status, message } = failure;
-    const kind = http_status === null || http_status < 400 ? code : `${code}, status ${http_status}`;
+    const { code, message } = failure;
     const text = message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}...` : message;
-    say(plainText(`failed: ${request_id} (${kind}): ${text}; more of this kind are only counted`));
+    say(plainText(`failed: ${request_id} (${code}): ${text}; more of this kind are only counted`));
   };
 }
