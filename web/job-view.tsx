@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { CauseBar, CauseLegend } from "./cause-bar.tsx";
-import { formatCount, plainText, timeOf } from "./format.ts";
+import { formatCount, formatShare, plainText, timeOf } from "./format.ts";
 import { CAUSES, type Jobs, TURN_STATUS } from "./jobs.ts";
 import { PhaseLegend } from "./gantt.tsx";
 import { partsOf } from "./job-list.tsx";
@@ -46,6 +46,7 @@ export function JobView({ jobs, job, agents, onClose }: Props): JSX.Element {
           `starts at ${timeOf(start)}`,
           `takes ${timeOf(jobs.length[job])}`,
           turns.length > 0 ? `${formatCount(turns.length)} turns` : "its turns are not in this page",
+          ...cacheText(jobs, job),
         ].join(", ")}
       </p>
       <CauseBar parts={parts} label={`Where the time of ${id} goes`} thick />
@@ -68,6 +69,13 @@ export function JobView({ jobs, job, agents, onClose }: Props): JSX.Element {
       {turn !== null && <RecordView jobs={jobs} turn={turn} />}
     </section>
   );
+}
+
+function cacheText(jobs: Jobs, job: number): string[] {
+  const [hit, optimal] = [jobs.hitRate[job] as number, jobs.optimalHitRate[job] as number];
+  if (Number.isNaN(hit)) return [];
+  const possible = Number.isNaN(optimal) ? "" : ` (an endless cache: ${formatShare(optimal)})`;
+  return [`${formatShare(hit)} of its prompts from the cache${possible}`];
 }
 
 function budgetText(jobs: Jobs, job: number, budget: number): string {

@@ -18,6 +18,9 @@ export class Jobs {
   readonly budget: Float64Array;
   readonly turns: Float64Array;
   readonly queueing: Float64Array;
+  /** Shares of the prompt tokens: what an endless cache would reuse, what the server did. */
+  readonly optimalHitRate: Float64Array;
+  readonly hitRate: Float64Array;
   readonly causes: Readonly<Record<Cause, Float64Array>>;
   /** Turns of job j are those from `firstTurn[j]` to `firstTurn[j+1]`; none where the page left them out. */
   readonly firstTurn: Int32Array;
@@ -34,6 +37,8 @@ export class Jobs {
     this.budget = columns.numbers("job.budget");
     this.turns = columns.numbers("job.job_turns");
     this.queueing = columns.numbers("job.queueing");
+    this.optimalHitRate = columns.numbers("job.optimal_hit_rate");
+    this.hitRate = columns.numbers("job.hit_rate");
     this.causes = Object.fromEntries(
       CAUSES.map((cause) => [cause, columns.numbers(`job.cause.${cause}`)]),
     ) as Record<Cause, Float64Array>;

@@ -152,9 +152,21 @@ function writeJobs(writer: ColumnWriter, { jobs }: RunAnalysis, chosen: Int32Arr
     "job.status",
     of((job) => jobs.status[job] as number),
   );
+  const rows = Array.from(chosen, (job) => jobs.row(job));
+  const told = (value: number | null): number => value ?? NaN;
   writer.numbers(
     "job.outcome",
-    of((job) => OUTCOME_CODES.indexOf(jobs.row(job).outcome)),
+    rows.map(({ outcome }) => OUTCOME_CODES.indexOf(outcome)),
+  );
+  writer.numbers(
+    "job.optimal_hit_rate",
+    rows.map((row) => told(row.optimal_hit_rate)),
+    MILLIONTH,
+  );
+  writer.numbers(
+    "job.hit_rate",
+    rows.map((row) => told(row.hit_rate)),
+    MILLIONTH,
   );
   writer.numbers(
     "job.budget",
@@ -178,6 +190,9 @@ function writeJobs(writer: ColumnWriter, { jobs }: RunAnalysis, chosen: Int32Arr
     writer.numbers(`job.cause.${cause}`, values, MICROSECOND);
   });
 }
+
+/** Shares are kept to a millionth. */
+const MILLIONTH = 1e-6;
 
 /** Codes of `job.outcome`. */
 export const OUTCOME_CODES = [null, "within", "over", "censored", "not_started"] as const;

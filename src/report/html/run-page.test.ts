@@ -48,6 +48,9 @@ describe("a packed run", () => {
     expect(jobs.ids).toEqual(["job-0", "job-1", "job-2"]);
     expect([...jobs.length]).toEqual([1000, 2000, 3000]);
     expect([...jobs.causes.tool]).toEqual([600, 600, 600]);
+    // Two turns of 50 prompt tokens, none from a cache; what could have been is not known.
+    expect([...jobs.hitRate]).toEqual([0, 0, 0]);
+    expect([...jobs.optimalHitRate]).toEqual([NaN, NaN, NaN]);
     expect(jobs.turnsOf(2)).toEqual([4, 5]);
     expect(jobs.turn.e2e[5]).toBe(1200);
     expect(jobs.record(5)).toMatchObject({ request_id: "j2/1", think_ms: 600 });
