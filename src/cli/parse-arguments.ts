@@ -142,7 +142,9 @@ function canonicalWords(table: OptionTable, argv: readonly string[], passTo: str
     }
     const { flag, option } = found;
     if (option.kind.arity === "switch") {
-      words.push(inline === null ? flag : `${flag}=${inline}`);
+      if (inline !== null)
+        throw new UserError(`${flag} takes no value`, { hint: `write ${flag} alone, or leave it out` });
+      words.push(flag);
       continue;
     }
     const first = inline ?? argv[++at];

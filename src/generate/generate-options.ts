@@ -12,7 +12,8 @@ const distribution = z.string().superRefine((text, context) => {
   try {
     parseDistribution(text, "");
   } catch (error) {
-    context.addIssue({ code: "custom", message: (error as UserError).message.replace(/^: /, "") });
+    const { message, hint } = error as UserError;
+    context.addIssue({ code: "custom", message: message.replace(/^: /, ""), params: { hint } });
   }
 });
 const count = z.number().int();
@@ -257,7 +258,11 @@ export function parseGenerateOptions(raw: unknown): GenerateOptions {
   const key = issue?.path[0];
   const flag =
     typeof key === "string" && key in generateOptionsSchema.shape ? flagOf(key as keyof GenerateOptions) : "";
-  throw new UserError(`${flag === "" ? "generate" : flag}: ${issue?.message ?? "not understood"}`);
+  const hint: unknown = issue?.code === "custom" ? issue.params?.["hint"] : undefined;
+  throw new UserError(
+    `${flag === "" ? "generate" : flag}: ${issue?.message ?? "not understood"}`,
+    typeof hint === "string" ? { hint } : {},
+  );
 }
 
 /** What was asked for beyond the defaults (a trace's own header, read again, holds all of them). */

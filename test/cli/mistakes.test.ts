@@ -45,6 +45,12 @@ describe("mistakes of the command line", () => {
       ["replay", "TRACE", "--backend", "sim", "--sim", "max_num_seq=2"],
       /did you mean max_num_seqs/,
     ],
+    ["a switch with a value", ["replay", "TRACE", "--save-result=true"], /--save-result takes no value/],
+    [
+      "a distribution that is none",
+      ["generate", "--tool-ms", "normal(3)"],
+      /normal takes mean, sigma \(write a number, p50=/,
+    ],
     ["an unknown backend", ["replay", "TRACE", "--backend", "opnai"], /did you mean openai/],
     ["metadata without a key", ["replay", "TRACE", "--metadata", "tp"], /is not KEY=VALUE/],
     [

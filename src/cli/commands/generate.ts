@@ -85,6 +85,6 @@ function kindOf(flag: GenerateFlag): Kind<unknown> {
       return text("<distribution>");
     case "seed":
     case "text":
-      return text(flag.value === "seed" ? "<n>" : "<text>");
+      return text(flag.value === "seed" ? "<n>" : "<file>");
   }
 }

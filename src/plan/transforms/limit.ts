@@ -35,7 +35,7 @@ export function limitRequests(jobs: Workload, max: number | null): Transformed {
     const turns = kept[j] as Set<number>;
     return turns.size === 0 ? [] : [keepTurns(job, turns)];
   });
-  return { jobs: limited, notes: [`first ${max} of ${entries.length} requests`] };
+  return { jobs: limited, notes: [`first ${max} of ${entries.length} entries`] };
 }
 
 function withEffectiveTimes(job: WorkJob): WorkJob {
