@@ -1,6 +1,6 @@
 /** The page of one run or several. */
 import { render, type JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { PageData } from "../src/report/html/page-data.ts";
 import { runColour } from "./chart.tsx";
 import { DistributionChart, type DistributionSeries } from "./distribution.tsx";
@@ -12,6 +12,15 @@ import { RunSections, distributionOf, oneBudget, titleOf } from "./run-sections.
 
 function App({ page }: { readonly page: PageData }): JSX.Element {
   const [shown, setShown] = useState(0);
+  const [whole, setWhole] = useState(false);
+  // The answer is painted first; the rest follows in a task of its own.
+  useEffect(() => {
+    const timer = setTimeout(() => setWhole(true), 0);
+    return () => clearTimeout(timer);
+  }, []);
+  useEffect(() => {
+    if (whole && location.hash.length > 1) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  }, [whole]);
   const several = page.runs.length > 1;
   const run = page.runs[shown] as PageData["runs"][number];
   return (
@@ -31,14 +40,14 @@ function App({ page }: { readonly page: PageData }): JSX.Element {
           <span class="badge warn">interrupted</span>
         )}
       </header>
-      <main id="main">
+      <main id="main" {...(whole ? {} : { "data-pending": "true" })}>
         {page.choice === null ? (
           <SingleAnswer run={run} />
         ) : (
           <ChoiceAnswer page={page} choice={page.choice} />
         )}
         <Contents several={several} />
-        {page.choice !== null && (
+        {whole && page.choice !== null && (
           <>
             <section id="overlay">
               <h2>Distributions over each other</h2>
@@ -86,13 +95,12 @@ function App({ page }: { readonly page: PageData }): JSX.Element {
             </div>
           </>
         )}
-        {several ? (
+        {whole && several && (
           <div id="run-detail" role="tabpanel" aria-labelledby={`tab-${shown}`}>
             <RunSections key={shown} run={run} index={shown} several={several} />
           </div>
-        ) : (
-          <RunSections run={run} index={0} several={several} />
         )}
+        {whole && !several && <RunSections run={run} index={0} several={several} />}
       </main>
       <footer>
         Reprise {page.version}. {page.runs.map(({ folder }) => plainText(folder)).join(", ")}. All times in

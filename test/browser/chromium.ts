@@ -58,6 +58,7 @@ export function useBrowser(): { open(url: string, options?: OpenOptions): Promis
         void dialog.dismiss();
       });
       await page.goto(url);
+      if ((await page.locator("#main").count()) > 0) await page.waitForSelector("#main:not([data-pending])");
       return { page, faults };
     },
   };
