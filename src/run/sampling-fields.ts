@@ -18,6 +18,9 @@ const PLAIN = [
   "repetition_penalty",
 ] as const;
 
+/** Nothing in these requests keeps a model from ending early, or nothing is generated. */
+const ENDS_BY_ITSELF = ["ollama", "anthropic-messages", "openai-embeddings", "rerank"];
+
 /** An engine in this process: it takes the sampling fields that it knows. */
 const IN_PROCESS = "an engine in this process";
 
@@ -64,6 +67,10 @@ export function samplingFields(given: SamplingGiven, backend: string): JsonObjec
       ["openai", "openai-chat"],
       protocol === "openai-chat" ? { logprobs: true, top_logprobs: logprobs } : { logprobs },
     );
+  if (given.ignore_eos === true && ENDS_BY_ITSELF.includes(protocol))
+    throw new UserError(`--ignore-eos: backend ${backend} cannot carry it`, {
+      hint: "leave it out: answers end where the model ends, at the latest at the planned length",
+    });
   const ignores =
     backend === "llama-cpp" || (protocol.startsWith("openai") && protocol !== "openai-embeddings");
   if (given.ignore_eos === true && ignores) fields["ignore_eos"] = true;
