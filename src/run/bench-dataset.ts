@@ -62,6 +62,10 @@ export async function loadBenchDataset(
   const name = choice.name ?? (await nameOfFile(choice.path as string));
   const rng = createRng(seed).fork("dataset");
   if (datasetNamed(name) === undefined) return loadTrace(choice.path as string, name, given, rng);
+  if (given.skip_bad === true && name !== "timed_trace")
+    throw new UserError(`--skip-bad: rows of the dataset ${name} are never skipped`, {
+      hint: "it is for traces",
+    });
   if (given.self_timed === true && name !== "timed_trace")
     throw new UserError(`--self-timed: the dataset ${name} tells no arrival times`);
   const options = datasetOptionsOf(given, name, choice.path);
@@ -88,9 +92,11 @@ async function loadTrace(path: string, name: string, given: BenchGiven, rng: Rng
   const format = name === DETECTED ? undefined : name;
   const { trace, sha256 } = await readWorkload(path, {
     ...(format === undefined ? {} : { format }),
+    ...(given.skip_bad === true ? { skipBad: true } : {}),
     ...(given.block_tokens === undefined ? {} : { blockTokens: given.block_tokens }),
   });
   const notes = [...trace.notes];
+  if (trace.rows.refused > 0) notes.push(`${path}: ${trace.rows.refused} bad rows left out`);
   const context: DatasetContext = {
     options: {
       ...DEFAULT_DATASET_OPTIONS,
@@ -186,6 +192,7 @@ function datasetOptionsOf(given: BenchGiven, name: string, path: string | null):
     prefixRepetitionNumPrefixes: given.prefix_repetition_num_prefixes,
     prefixRepetitionOutputLen: output ?? given.prefix_repetition_output_len,
     blockTokens: given.block_tokens,
+    skipBad: given.skip_bad,
   };
   return Object.fromEntries(
     Object.entries(own).filter(([, value]) => value !== undefined),

@@ -29,6 +29,33 @@ describe("a timed trace", () => {
   });
 });
 
+describe("a trace with a bad row", () => {
+  const bad = file(
+    "bad-rows.jsonl",
+    '{"timestamp":0,"input_length":20,"output_length":3,"hash_ids":[1]}\n{"timestamp":5,\n{"timestamp":9,"input_length":20,"output_length":2,"hash_ids":[2]}\n',
+  );
+  const line = ["--backend", "openai", "--dataset-path", bad, ...ADDRESS, ...QUICK];
+
+  it.each([[[]], [["--dataset-name", "timed_trace"]]])(
+    "%j: refused, or left out by wish and counted",
+    async (name) => {
+      const refused = await runCompat("bench", [...line, ...name]);
+      expect([refused.code, refused.measured.length]).toEqual([2, 0]);
+      expect(refused.err).toMatch(/bad-rows.jsonl:2: not valid JSON/);
+      const skipped = await runCompat("bench", [...line, ...name, "--skip-bad"]);
+      expect(skipped.code, skipped.err).toBe(0);
+      expect(skipped.bodies.map((body) => body["max_tokens"])).toEqual([3, 2]);
+      expect(skipped.err).toContain("1 bad rows left out");
+    },
+  );
+
+  it("is not for datasets that are no trace", async () => {
+    const run = await runCompat("bench", ["--dataset-path", custom, "--skip-bad", ...ADDRESS, ...QUICK]);
+    expect(run.code).toBe(2);
+    expect(run.err).toContain("--skip-bad: rows of the dataset custom are never skipped");
+  });
+});
+
 describe("flags that wait for another", () => {
   it.each(["--result-filename", "--result-dir"])("%s without --save-result is named", async (flag) => {
     const run = await runCompat("bench", [

@@ -54,6 +54,8 @@ export interface DatasetOptions {
   readonly prefixRepetitionOutputLen: number;
   /** Tokens of a block of timed_trace's `hash_ids`; `null` = 512 or 16, as the rows fit. */
   readonly blockTokens: number | null;
+  /** `--skip-bad`: bad rows of timed_trace are counted and left out. */
+  readonly skipBad: boolean;
   /** Milliseconds of one unit of timed_trace's `timestamp`. */
   readonly timeUnitMs: number;
 }
@@ -78,6 +80,7 @@ export const DEFAULT_DATASET_OPTIONS: DatasetOptions = {
   prefixRepetitionNumPrefixes: 10,
   prefixRepetitionOutputLen: 128,
   blockTokens: null,
+  skipBad: false,
   timeUnitMs: 1,
 };
 

@@ -16,6 +16,7 @@ export const timedTrace: Dataset = {
   load: async (context) => {
     const path = pathOf(context, "timed_trace");
     const trace = await readTrace(path, context);
+    if (trace.rows.refused > 0) context.note(`${path}: ${trace.rows.refused} bad rows left out`);
     return takeRows(trace.requests, context, path).map((request) =>
       makeTurn(context, {
         prompt: request.prompt,
@@ -28,8 +29,8 @@ export const timedTrace: Dataset = {
 };
 
 async function readTrace(path: string, context: DatasetContext): Promise<Trace> {
-  const { blockTokens, timeUnitMs } = context.options;
-  const options: ReadOptions = { skipBad: false, timeUnitMs };
+  const { blockTokens, skipBad, timeUnitMs } = context.options;
+  const options: ReadOptions = { skipBad, timeUnitMs };
   if (blockTokens !== null) return mooncake.read(path, { ...options, blockTokens });
   let first: unknown;
   for (const size of BLOCK_TOKENS) {

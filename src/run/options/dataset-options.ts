@@ -46,6 +46,7 @@ export const datasetOptions = {
   prefix_repetition_suffix_len: count("prefix_repetition: length of a suffix", "256"),
   prefix_repetition_num_prefixes: count("prefix_repetition: how many prefixes", "10"),
   prefix_repetition_output_len: count("prefix_repetition: output length", "128"),
+  skip_bad: option(toggle(), W, "traces: count and skip bad rows instead of refusing the trace"),
   block_tokens: option(integer({ min: 1 }), W, "tokens of a prefix block, where the format leaves it open"),
   self_timed: option(toggle(), W, "traces: send at the recorded times", {
     negatable: true,
