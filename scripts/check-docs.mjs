@@ -98,6 +98,7 @@ function runnable(script, url) {
     .filter((line) => !/^\s*npm /.test(line))
     .join("\n")
     .replaceAll(/http:\/\/(localhost|127\.0\.0\.1):(8000|8080|30000)/g, url)
+    .replaceAll(/--port 8000\b/g, `--port ${new URL(url).port}`)
     .replaceAll("runs/<run>", '"$(ls -td runs/*/ | head -n 1)"')
     .replaceAll(/--model [\w./-]+/g, "--model my-model");
 }
