@@ -6,7 +6,16 @@
  */
 import { build } from "esbuild";
 import { execFileSync } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -38,7 +47,9 @@ async function main() {
       platform: "node",
       format: "esm",
       outfile: bundle,
-      banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+      banner: {
+        js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+      },
       logLevel: "error",
     });
     for (const records of sizes) {
@@ -81,7 +92,11 @@ async function measure() {
     const run = await readRun(folder);
     const analysis = await analyzeRun({ manifest: run.manifest, jobs: run.jobs(), records: run.records() });
     const text = renderReport("terminal", { analysis, records: run.records, options: {} });
-    facts = { n: analysis.summary.requests.ttft.n, itl: analysis.summary.requests.itl.n, length: text.length };
+    facts = {
+      n: analysis.summary.requests.ttft.n,
+      itl: analysis.summary.requests.itl.n,
+      length: text.length,
+    };
   }
   const ms = performance.now() - began;
   const cpu = process.cpuUsage();
@@ -171,7 +186,9 @@ function writeRun(folder, records, shape, turns) {
   for (let job = 0; job < jobs; job += 1000) {
     const rows = [];
     for (let j = job; j < Math.min(jobs, job + 1000); j++)
-      rows.push(`{"job_id":"job-${j}","turns":${Math.ceil((records - j) / jobs)},"budget_ms":60000,"start_ms":${j * 4}}\n`);
+      rows.push(
+        `{"job_id":"job-${j}","turns":${Math.ceil((records - j) / jobs)},"budget_ms":60000,"start_ms":${j * 4}}\n`,
+      );
     writeSync(jobFile, rows.join(""));
   }
   closeSync(jobFile);
