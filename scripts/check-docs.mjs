@@ -24,6 +24,9 @@ const pages =
 const PREPARE = `
 reprise generate --num-jobs 4 --max-turns 3 --span 2s --target-tok-per-s 500 --seed 1 -o trace.jsonl
 cp trace.jsonl agents.jsonl
+for i in 1 2 3 4 5 6 7 8; do echo '{"messages":[{"role":"user","content":"question '$i'"}],"max_tokens":8}'; done > chats.jsonl
+echo 'top_p: 0.9' > hyper.yaml
+echo '[{"id":"a","conversations":[{"from":"human","value":"what is a trace and who wrote it"},{"from":"gpt","value":"a file of requests that somebody recorded"}]}]' > sharegpt.json
 reprise replay trace.jsonl --backend sim --virtual-time --seed 1 --out runs/main -q --json > /dev/null
 reprise replay trace.jsonl --backend sim --virtual-time --seed 1 --out runs/pull-request -q --json > /dev/null
 `;
