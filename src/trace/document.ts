@@ -83,7 +83,8 @@ function stringEnd(text: string, open: number): number {
     const code = text.charCodeAt(at);
     if (code === 34) return at + 1;
     if (code < 32) return at;
-    at += code === 92 ? 2 : 1;
+    // An escape takes the next character along, which must not be a control character either.
+    at += code === 92 && !(text.charCodeAt(at + 1) < 32) ? 2 : 1;
   }
   return text.length;
 }

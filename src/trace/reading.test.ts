@@ -141,6 +141,9 @@ describe("documents", () => {
     expect(() => parseDocument("[1]\n\n[2]", "x.json")).toThrow(/^x\.json:3: /);
     expect(() => parseDocument("", "x.json")).toThrow(/^x\.json:1: /);
   });
+  it("does not let an escape hide a control character", () => {
+    expect(jsonErrorOffset('"\\\u0001"')).toBe(2);
+  });
   it("finds the place where a broken text breaks: never past the damage, and the end for a cut text", () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 3 }), fc.nat(), (text, pick) => {
