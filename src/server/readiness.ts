@@ -6,6 +6,7 @@ import { connect, createServer } from "node:net";
 import { sleep, sleepUntil, type Clock } from "../core/clock.ts";
 import { formatDuration } from "../core/duration.ts";
 import { EXIT, UserError } from "../core/failure.ts";
+import { RealClock } from "../core/real-clock.ts";
 import { shortText } from "../core/terminal-text.ts";
 import type { Ms } from "../core/units.ts";
 import type { HttpCall, HttpAnswer } from "./http-call.ts";
@@ -37,15 +38,30 @@ export interface ReadyAnswer {
   readonly server: { readonly software: string | null; readonly max_model_len: number | null };
 }
 
+/** A server that was just ended may leave its port to the kernel for a moment: nobody listens, and nobody can. */
+const PORT_SETTLES_MS = 1000;
+const PORT_POLL_MS = 50;
+
 /** Refuses a port that something already listens on: whoever that is, it would be measured by mistake. */
-export async function assertPortFree(host: string, port: number): Promise<void> {
-  const taken = (await answers(host, port)) || !(await bindable(host, port));
-  if (!taken) return;
-  const owner = portListeners(port)?.[0];
-  throw new UserError(
-    `port ${port} is already taken${owner === undefined ? "" : ` by process ${owner.pid} (${shortText(owner.name, 60)})`}`,
-    { hint: "stop it, or give engine.port another number", exitCode: EXIT.unreachable },
-  );
+export async function assertPortFree(
+  host: string,
+  port: number,
+  clock: Clock = new RealClock(),
+): Promise<void> {
+  const until = clock.now() + PORT_SETTLES_MS;
+  for (;;) {
+    if (!(await answers(host, port)) && (await bindable(host, port))) return;
+    const owners = portListeners(port);
+    // Known to be nobody's: wait; anybody's, or not known: refuse.
+    if (owners === null || owners.length > 0 || clock.now() >= until) {
+      const owner = owners?.[0];
+      throw new UserError(
+        `port ${port} is already taken${owner === undefined ? "" : ` by process ${owner.pid} (${shortText(owner.name, 60)})`}`,
+        { hint: "stop it, or give engine.port another number", exitCode: EXIT.unreachable },
+      );
+    }
+    await sleep(clock, PORT_POLL_MS);
+  }
 }
 
 /** A port that is free now. */
