@@ -5,6 +5,7 @@ import type { JsonObject } from "../core/json.ts";
 import { secrets } from "../core/secret.ts";
 import { optionsForManifest } from "../run/options/manifest-options.ts";
 import type { ReplayGiven } from "../run/options/replay-options.ts";
+import { benchResultOptions } from "../run/options/result-options.ts";
 import type { RunEnvironment } from "../run/run-environment.ts";
 import type { HttpCall } from "../server/http-call.ts";
 import { prepareSweep } from "./prepare-sweep.ts";
@@ -12,6 +13,9 @@ import { rankCells, type SweepRanking } from "./rank-cells.ts";
 import { renderSweepCsv, renderSweepMarkdown, sweepJson } from "./render-sweep.ts";
 import { replayCell } from "./replay-cell.ts";
 import { runSweep, type SweepProgress } from "./run-sweep.ts";
+
+/** Of the file's options those that only a single run heeds. */
+const RESULT_KEYS = Object.keys(benchResultOptions).filter((key) => key !== "save_detailed");
 
 export interface SweepFileRequest {
   readonly path: string;
@@ -41,6 +45,11 @@ export async function sweepConfigFile(
   const { out: _out, json: _json, quiet: _quiet, ...flags } = request.flags;
   const prepared = await prepareSweep(request.path, flags, env.env);
   const { sections } = prepared;
+  const unused = RESULT_KEYS.filter((key) => prepared.options[key] !== undefined);
+  if (unused.length > 0)
+    env.warn(
+      `a sweep writes no result files of other tools: ${unused.join(", ")} not used (reprise report RUN --format vllm)`,
+    );
   const rankBy = sections.rank_by === "auto" && prepared.saturated ? "jobs_per_hour" : sections.rank_by;
   const rate = flags.max_failure_rate ?? Number(prepared.options["max_failure_rate"] ?? 0);
   const outcome = await runSweep(

@@ -113,6 +113,30 @@ describe("replay on the simulated engine", () => {
     expect(bad.stderr).toMatch(/unknown key "spede" \(did you mean speed\?\)/);
   });
 
+  it("one YAML file serves replay, bench and sweep: what is of the others is named and left alone", async () => {
+    const cwd = scratch();
+    const trace = traceFile([turn("a1", "a", { arrival_ms: 0 })]);
+    const config = join(cwd, "reprise.yaml");
+    const { writeFileSync } = await import("node:fs");
+    writeFileSync(
+      config,
+      "backend: sim\nvirtual_time: true\nrequest_rate: 5\nsave_result: true\ngrid: {max_num_seqs: [1]}\nengine: {type: sim}\n",
+    );
+    const run = await cli(["replay", trace, "--config", config, "--json"], { cwd });
+    expect(run.code).toBe(0);
+    expect(run.stderr).toMatch(/not of this command, and not used: request_rate/);
+    writeFileSync(
+      config,
+      `trace: ${trace}\nvirtual_time: true\nsave_result: true\ngrid: {max_num_seqs: [1]}\nengine: {type: sim}\n`,
+    );
+    const swept = await cli(["sweep", config, "--out", join(cwd, "s")], { cwd });
+    expect(swept.code).toBe(0);
+    expect(swept.stderr).toMatch(/a sweep writes no result files.*save_result not used/);
+    const refused = await cli(["sweep", config, "--save-result"], { cwd });
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toMatch(/unknown option --save-result/);
+  });
+
   it("a trace from standard input", async () => {
     const input = `${JSON.stringify(turn("a1", "a", { arrival_ms: 0 }))}\n`;
     const run = await cli(["replay", "-", "--backend", "sim", "--virtual-time", "--json"], { input });

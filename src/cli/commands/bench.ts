@@ -42,7 +42,7 @@ export const bench = verb({
       throw new UserError(`bench takes no word by itself: "${words[0]}"`, {
         hint: "name a file with --dataset-path",
       });
-    const given: BenchGiven = await withConfigFile(benchOptions, flags, io.env);
+    const given: BenchGiven = await withConfigFile(benchOptions, flags, io);
     parseSummaryOptions(summaryFlags(given as JsonObject));
     const format = resultFormatOf(given, backendOf(given, "openai-chat"));
     const compat: CompatRequest = {

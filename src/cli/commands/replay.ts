@@ -40,7 +40,7 @@ export const replay = verb({
   ],
   engineFlags: (argv) => (hasEngineFlags(argv) ? "engine" : null),
   async run({ ui, ...flags }, words, io) {
-    const given: ReplayGiven = await withConfigFile(replayOptions, flags, io.env);
+    const given: ReplayGiven = await withConfigFile(replayOptions, flags, io);
     const tracePath = traceOf(given, words);
     // Objectives that cannot be understood are refused before anything is sent.
     parseSummaryOptions(summaryFlags(given as JsonObject));

@@ -20,6 +20,16 @@ import { verb, type Io } from "../verb.ts";
 /** Health, models, cache reset, metrics: a server that is slower than this is not ready. */
 const SIDE_TIMEOUT_MS = 10_000;
 
+/** A sweep writes no result files of other tools (`reprise report RUN --format vllm` does), and takes its file by position. */
+const {
+  save_result: _save,
+  result_dir: _dir,
+  result_filename: _name,
+  table: _table,
+  config: _config,
+  ...cellOptions
+} = replayOptions;
+
 export const sweep = verb({
   name: "sweep",
   summary: "launches the server once for each configuration and compares them on the same trace",
@@ -27,7 +37,7 @@ export const sweep = verb({
     { name: "CONFIG.yaml", help: "engine, grid and workload; see docs/sweeps.md", required: false },
   ],
   options: {
-    ...replayOptions,
+    ...cellOptions,
     print_schema: option(toggle(), "Output", "print the JSON Schema of the configuration file, for editors"),
   },
   examples: ["reprise sweep reprise.yaml", "reprise sweep reprise.yaml --out sweeps/tuesday --max-jobs 50"],
