@@ -5,13 +5,17 @@ import { parseLossless } from "./lossless-json.ts";
 import { notJson, rowError } from "./row-account.ts";
 
 /** Reads and parses one document. A syntax error is a `UserError` `file:line: reason`. */
-export async function readJsonDocument(path: string, options: ReadOptions): Promise<unknown> {
-  return parseDocument(await readText(path), options.name ?? path);
+export async function readJsonDocument(
+  path: string,
+  options: ReadOptions,
+  parse = parseLossless,
+): Promise<unknown> {
+  return parseDocument(await readText(path), options.name ?? path, parse);
 }
 
-export function parseDocument(text: string, file: string): unknown {
+export function parseDocument(text: string, file: string, parse = parseLossless): unknown {
   try {
-    return parseLossless(text);
+    return parse(text);
   } catch (error) {
     throw rowError(file, lineAt(text, jsonErrorOffset(text)), notJson(error));
   }

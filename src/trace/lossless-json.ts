@@ -15,6 +15,33 @@ export function parseLossless(text: string): unknown {
   return LONG_DIGITS.test(text) ? JSON.parse(quoteLargeIntegers(text)) : value;
 }
 
+/**
+ * Parses JSON as Python writes it: a bare `NaN` or `Infinity` (a score, a metric) is `null`. Throws as {@link parseLossless}.
+ */
+export function parsePythonJson(text: string): unknown {
+  try {
+    return parseLossless(text);
+  } catch (error) {
+    const mended = constantsAsNull(text);
+    if (mended === text) throw error;
+    return parseLossless(mended);
+  }
+}
+
+function constantsAsNull(text: string): string {
+  const constants = /"|-?\b(?:NaN|Infinity)\b/g;
+  const parts: string[] = [];
+  let kept = 0;
+  for (let found = constants.exec(text); found !== null; found = constants.exec(text)) {
+    if (found[0] === '"') constants.lastIndex = endOfString(text, found.index);
+    else {
+      parts.push(text.slice(kept, found.index), "null");
+      kept = constants.lastIndex;
+    }
+  }
+  return parts.length === 0 ? text : [...parts, text.slice(kept)].join("");
+}
+
 /** The same JSON text (it must be valid) with every integer beyond ±(2^53−1) in quotes. */
 function quoteLargeIntegers(text: string): string {
   const parts: string[] = [];

@@ -54,6 +54,13 @@ export class RowAccount {
     this.#used--;
   }
 
+  /** Turns rows already counted as used into skipped ones: what they are only shows at the end. */
+  unuse(kind: string, rows: number): void {
+    this.skip(kind, rows);
+    this.#read -= rows;
+    this.#used -= rows;
+  }
+
   counts(): RowCounts {
     return {
       read: this.#read,

@@ -4,13 +4,17 @@ import { join } from "node:path";
 import { UserError } from "../core/failure.ts";
 import { readBytes, readLineBatches, readText } from "../core/lines.ts";
 import { plainText } from "../core/terminal-text.ts";
+import { isZip, ZipArchive } from "../core/zip.ts";
 import { splitCsvLine } from "./csv-reader.ts";
 import type { Sample } from "./format.ts";
-import { parseLossless } from "./lossless-json.ts";
+import { parseLossless, parsePythonJson } from "./lossless-json.ts";
 import { isBlank } from "./row-reader.ts";
 
 const HEAD_CHARS = 256 * 1024;
 const LINES = 20;
+
+/** What tells the kind of a zip archive, the first that is there: Inspect's log, and one that is still being written. */
+const ARCHIVE_HEADS = ["header.json", "_journal/start.json"];
 
 /** Looks at a file (gzip undone) or a folder. An empty or binary file is a {@link UserError}. */
 export async function takeSample(path: string, name: string = path): Promise<Sample> {
@@ -43,6 +47,7 @@ async function lookAt(
   path: string,
   name: string,
 ): Promise<Pick<Sample, "head" | "lines" | "rows" | "document">> {
+  if (await isZip(path)) return lookIntoArchive(path, name);
   const lines: string[] = [];
   let chars = 0;
   let more = false;
@@ -60,11 +65,35 @@ async function lookAt(
   if (lines.length === 0) throw new UserError(`${plainText(name)}: the file is empty`);
   const head = lines.join("\n").slice(0, HEAD_CHARS);
   if (head.includes("\u0000")) throw new UserError(`${plainText(name)}: a binary file, not a trace`);
-  const rows = lines.map(tryParse);
+  const rows = lines.map((line) => tryParse(line));
   let document: unknown;
-  if (lines.length === 1 && !more) document = rows[0];
-  else if (rows[0] === undefined && /^\s*[{[]/.test(head)) document = tryParse(await readText(path));
+  if (lines.length === 1 && !more) document = rows[0] ?? tryParse(lines[0] as string, parsePythonJson);
+  else if (rows[0] === undefined && /^\s*[{[]/.test(head))
+    document = tryParse(await readText(path), parsePythonJson);
   return { head, lines, rows, document };
+}
+
+async function lookIntoArchive(
+  path: string,
+  name: string,
+): Promise<Pick<Sample, "head" | "lines" | "rows" | "document">> {
+  const archive = await ZipArchive.open(path, plainText(name));
+  try {
+    const entry = ARCHIVE_HEADS.flatMap((head) => archive.entries.get(head) ?? [])[0];
+    if (entry === undefined)
+      throw new UserError(`${plainText(name)}: a zip archive, and not that of an Inspect log`, {
+        hint: "unpack it, and name the file or folder that holds the trace",
+      });
+    const text = (await archive.read(entry)).toString("utf8");
+    return {
+      head: text.slice(0, HEAD_CHARS),
+      lines: [],
+      rows: [],
+      document: tryParse(text, parsePythonJson),
+    };
+  } finally {
+    await archive.close();
+  }
 }
 
 /** The first character that is no white space; empty for an empty file. */
@@ -76,9 +105,9 @@ export async function firstMark(path: string): Promise<string> {
   return "";
 }
 
-function tryParse(text: string): unknown {
+function tryParse(text: string, parse = parseLossless): unknown {
   try {
-    return parseLossless(text);
+    return parse(text);
   } catch {
     return undefined;
   }
