@@ -1,6 +1,6 @@
 /**
- * CSV by column name: quotes (`""` inside), CRLF, blank lines, no last newline, a field with line breaks. A row is known
- * by the line on which it starts.
+ * CSV by column name, whatever its case: quotes (`""` inside), CRLF, blank lines, no last newline, a field with line
+ * breaks. A row is known by the line on which it starts.
  */
 import { readLineBatches } from "../core/lines.ts";
 import { BadRow, type RowAccount } from "./row-account.ts";
@@ -9,6 +9,8 @@ import { handleRow, isBlank, type RowHandler } from "./row-reader.ts";
 
 /** One CSV row: column name → text. */
 export interface CsvRow {
+  /** Whether the header has the column. */
+  has(column: string): boolean;
   /** The text of a column; a missing or empty one is a {@link BadRow}. */
   text(column: string): string;
   /** The text, or `null` where the column does not exist or is empty. */
@@ -29,30 +31,32 @@ export async function readCsvRows(
   required: readonly string[],
   onRow: RowHandler<CsvRow>,
 ): Promise<void> {
-  let columns: Map<string, number> | null = null;
-  let width = 0;
+  let header: Header | null = null;
   let open: { line: number; text: string } | null = null;
   const take = (text: string, line: number): void => {
     const fields = splitCsvLine(text);
-    if (columns === null) {
-      columns = new Map(fields.map((name, at) => [name.trim(), at]));
-      width = fields.length;
-      const missing = required.filter((name) => columns?.has(name) !== true);
-      if (missing.length > 0) throw new BadHeader(line, `column "${missing[0]}" is missing`);
+    if (header === null) {
+      header = new Header(fields);
+      for (const name of required) {
+        const place = header.placeOf(name);
+        if (place === NOWHERE) throw new BadHeader(line, `column "${name}" is missing`);
+        if (place === TWICE) throw new BadHeader(line, `two columns are called "${name}"`);
+      }
       return;
     }
-    if (fields.length !== width) {
-      account.refuse(line, `${fields.length} fields, the header has ${width}`);
+    if (fields.length !== header.width) {
+      account.refuse(line, `${fields.length} fields, the header has ${header.width}`);
       return;
     }
-    handleRow(account, onRow, new Fields(columns, fields), line);
+    handleRow(account, onRow, new Fields(header, fields), line);
   };
   try {
     for await (const batch of readLineBatches(path)) {
       for (const { number, text } of batch) {
         if (open !== null) {
           open.text += `\n${text}`;
-          if (hasOpenQuote(open.text)) continue;
+          // An even number of quotes leaves the field open.
+          if (!hasOpenQuote(text)) continue;
           take(open.text, open.line);
           open = null;
         } else if (!isBlank(text)) {
@@ -67,6 +71,42 @@ export async function readCsvRows(
     if (!(error instanceof BadHeader)) throw error;
     account.refuse(error.line, error.message);
   }
+}
+
+/** Where a column stands that the header does not have. */
+const NOWHERE = -1;
+/** Where one stands that it has more than once: no telling which is meant. */
+const TWICE = -2;
+
+class Header {
+  readonly width: number;
+  readonly #places = new Map<string, number>();
+  /** Names as formats spell them. */
+  readonly #asked = new Map<string, number>();
+
+  constructor(names: readonly string[]) {
+    this.width = names.length;
+    names.map(columnKey).forEach((key, at) => this.#places.set(key, this.#places.has(key) ? TWICE : at));
+  }
+
+  placeOf(column: string): number {
+    let place = this.#asked.get(column);
+    if (place === undefined) {
+      place = this.#places.get(columnKey(column)) ?? NOWHERE;
+      this.#asked.set(column, place);
+    }
+    return place;
+  }
+}
+
+function columnKey(name: string): string {
+  return name.trim().toLowerCase();
+}
+
+/** Whether a header has all these columns. */
+export function hasColumns(header: ReadonlySet<string>, names: readonly string[]): boolean {
+  const columns = new Set([...header].map(columnKey));
+  return names.every((name) => columns.has(columnKey(name)));
 }
 
 class BadHeader extends Error {
@@ -119,12 +159,16 @@ export function splitCsvLine(text: string): string[] {
 }
 
 class Fields implements CsvRow {
-  readonly #columns: ReadonlyMap<string, number>;
+  readonly #header: Header;
   readonly #fields: readonly string[];
 
-  constructor(columns: ReadonlyMap<string, number>, fields: readonly string[]) {
-    this.#columns = columns;
+  constructor(header: Header, fields: readonly string[]) {
+    this.#header = header;
     this.#fields = fields;
+  }
+
+  has(column: string): boolean {
+    return this.#header.placeOf(column) !== NOWHERE;
   }
 
   text(column: string): string {
@@ -134,8 +178,9 @@ class Fields implements CsvRow {
   }
 
   optionalText(column: string): string | null {
-    const at = this.#columns.get(column);
-    const value = at === undefined ? "" : (this.#fields[at] as string).trim();
+    const at = this.#header.placeOf(column);
+    if (at === TWICE) throw new BadRow(`two columns are called "${column}"`);
+    const value = at === NOWHERE ? "" : (this.#fields[at] as string).trim();
     return value === "" ? null : value;
   }
 

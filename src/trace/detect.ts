@@ -67,8 +67,17 @@ function unknownFormat(sample: Sample, name: string, formats: readonly TraceForm
   const what =
     keys.size > 0
       ? `its keys (${[...keys].slice(0, 6).map(plainText).join(", ")}) are those of none`
-      : "it starts neither with JSON nor with a CSV header";
+      : (otherSeparator(sample) ?? "it starts neither with JSON nor with a CSV header");
   return new UserError(`${where}: no known trace format; ${what}`, { hint: knownFormats(formats) });
+}
+
+/** A header whose columns are parted by something else than commas. */
+function otherSeparator({ lines }: Sample): string | null {
+  const found = [
+    [";", "semicolons"],
+    ["\t", "tabs"],
+  ].find(([mark = ""]) => (lines[0] ?? "").split(mark).length > 2);
+  return found === undefined ? null : `its columns are parted by ${found[1]}, not by commas`;
 }
 
 function unfit(sample: Sample): string {

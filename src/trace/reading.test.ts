@@ -113,6 +113,30 @@ describe("CSV rows", () => {
       [5, 3, null, "x"],
     ]);
   });
+  it("finds a column by its name in any case; two of one name are refused", async () => {
+    const path = file("case.csv", "Extra,extra, N \n1,2,3\n");
+    const seen: unknown[] = [];
+    const account = new RowAccount(path, { skipBad: true });
+    await readCsvRows(path, account, ["n"], (row) => {
+      seen.push([row.has("n"), row.has("m"), row.integer("n")]);
+      row.optionalText("extra");
+    });
+    expect(seen).toEqual([[true, false, 3]]);
+    expect(account.faults).toMatchObject([{ line: 2, reason: 'two columns are called "extra"' }]);
+    const strict = new RowAccount(path, { skipBad: false });
+    await expect(readCsvRows(path, strict, ["EXTRA"], () => undefined)).rejects.toThrow(
+      `${path}:1: two columns are called "EXTRA"`,
+    );
+  });
+  it("a quote that is never closed costs one fault and linear time", async () => {
+    const rows = Array.from({ length: 200_000 }, (_, n) => `${n},x`).join("\n");
+    const path = file("open.csv", `n,name\n1,24" wide\n${rows}\n`);
+    const account = new RowAccount(path, { skipBad: true });
+    const started = performance.now();
+    await readCsvRows(path, account, ["n"], () => undefined);
+    expect(account.faults).toMatchObject([{ line: 2, reason: "a quote is opened and never closed" }]);
+    expect(performance.now() - started).toBeLessThan(5000);
+  });
   it("names a missing column and bad fields by line", async () => {
     const path = file("b.csv", "a,b\n1,2\n1\nx,2\n");
     const account = new RowAccount(path, { skipBad: true });

@@ -52,6 +52,11 @@ describe("mooncake", () => {
     );
     await expect(read(row(512, [1]) + row(1024, [1, 2, 3]))).rejects.toThrow(/:2: /);
   });
+  it("rows in one JSON array are told as such", async () => {
+    await expect(read('[{"timestamp": 0, "input_length": 17, "output_length": 2}]')).rejects.toThrow(
+      "the nearest is mooncake, but its rows stand in one JSON array, not one a line",
+    );
+  });
   it("16-token blocks are timed_trace; seconds by the time unit", async () => {
     const text = row(33, [1, 2, 3]) + row(16, [1]);
     expect((await read(text)).format).toBe("timed_trace");
@@ -83,6 +88,23 @@ describe("azure", () => {
     expect((arrivals(trace)[1] as number) - (arrivals(trace)[0] as number)).toBeCloseTo(52.0001, 9);
     expect(trace.header).toEqual({ epoch_ms: Date.UTC(2023, 10, 16, 18, 17, 3) });
     expect(trace.notes).toEqual(["timestamps without a zone are read as UTC"]);
+  });
+  it("columns in any order and case; one that stands twice is refused", async () => {
+    const trace = await read("generatedtokens,timestamp,contexttokens\n5,2024-05-10 00:00:00,2162\n");
+    expect(trace.format).toBe("azure");
+    expect(inspectTrace(trace)).toMatchObject({ prompt_tokens: 2162, output_tokens: 5 });
+    await expect(
+      read("TIMESTAMP,ContextTokens,GeneratedTokens,ContextTokens\n2024-05-10 00:00:00,2162,5,1\n"),
+    ).rejects.toThrow(':1: two columns are called "ContextTokens"');
+  });
+  it("says that columns are parted by something else than commas", async () => {
+    for (const [mark, name] of [
+      [";", "semicolons"],
+      ["\t", "tabs"],
+    ] as const)
+      await expect(read(["TIMESTAMP", "ContextTokens", "GeneratedTokens"].join(mark) + "\n")).rejects.toThrow(
+        `its columns are parted by ${name}, not by commas`,
+      );
   });
   it("2024: zone and 0–6 digits; 2025: NumImages in between, columns by name", async () => {
     const trace = await read(
@@ -153,9 +175,20 @@ describe("bailian", () => {
 });
 
 describe("vidur, llmservingsim, lmcache", () => {
-  it("vidur: seconds", async () => {
+  it("vidur: seconds; a trace of lengths has no arrivals", async () => {
     expect(arrivals(await read("arrived_at,num_prefill_tokens,num_decode_tokens\n0.052,3,1\n"))).toEqual([
       52,
+    ]);
+    await expect(read("arrived_at,num_prefill_tokens,num_decode_tokens\n,3,1\n")).rejects.toThrow(
+      ':2: "arrived_at" is empty',
+    );
+    const lengths = await read(
+      "num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio\n3772,54,3826,69.85\n",
+    );
+    expect([lengths.format, arrivals(lengths), lengths.provenance.arrivals]).toEqual([
+      "vidur",
+      [null],
+      "missing",
     ]);
   });
   it("llmservingsim: ns, ids of the told length, agentic sessions with tool time", async () => {
@@ -183,5 +216,7 @@ describe("vidur, llmservingsim, lmcache", () => {
       { kind: "text", text: "b" },
     ]);
     expect(inspectTrace(trace).span_ms).toBeCloseTo(187.282, 9);
+    const blank = await read(row("1760587779519311", "") + row("1760587779519312", "c"));
+    expect(blank.rows).toEqual({ read: 2, used: 1, skipped: { "no input in the log": 1 }, refused: 0 });
   });
 });

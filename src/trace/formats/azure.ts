@@ -3,7 +3,7 @@
  * timestamp has 0–7 fraction digits and at times a zone; without one it is read as UTC.
  */
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
-import { readCsvRows } from "../csv-reader.ts";
+import { hasColumns, readCsvRows } from "../csv-reader.ts";
 import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-request.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { csvColumns } from "../sample.ts";
@@ -17,8 +17,7 @@ export const azure: TraceFormat = {
   title: "Azure LLM inference CSV: TIMESTAMP, ContextTokens, GeneratedTokens",
   marks: COLUMNS,
   detect(sample: Sample): number {
-    const columns = csvColumns(sample);
-    return COLUMNS.every((name) => columns.has(name)) ? 1 : 0;
+    return hasColumns(csvColumns(sample), COLUMNS) ? 1 : 0;
   },
   async read(path: string, options: ReadOptions): Promise<Trace> {
     const account = new RowAccount(path, options);

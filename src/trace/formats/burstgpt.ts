@@ -3,7 +3,7 @@
  * `Session ID` and `Elapsed time` (s). A response of 0 tokens is a failure that was recorded: skipped, and counted.
  */
 import { msFromSeconds } from "../../core/units.ts";
-import { readCsvRows } from "../csv-reader.ts";
+import { hasColumns, readCsvRows } from "../csv-reader.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-request.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
@@ -18,8 +18,7 @@ export const burstgpt: TraceFormat = {
   title: "BurstGPT CSV: Timestamp (s), Model, Request tokens, Response tokens, ...",
   marks: [...COLUMNS, "Log Type"],
   detect(sample: Sample): number {
-    const columns = csvColumns(sample);
-    return COLUMNS.every((name) => columns.has(name)) ? 1 : 0;
+    return hasColumns(csvColumns(sample), COLUMNS) ? 1 : 0;
   },
   async read(path: string, options: ReadOptions): Promise<Trace> {
     const account = new RowAccount(path, options);

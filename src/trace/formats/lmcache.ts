@@ -1,6 +1,6 @@
 /**
  * LMCache agent trace, JSONL: `timestamp` (Unix µs, unsorted), `input`, `output`, `session_id`. The text is whole; no token
- * counts.
+ * counts. Where the dashboard it was copied from shows no input (tool results only), `input` is empty: skipped, and counted.
  */
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { newProvenance, newRequest } from "../new-request.ts";
@@ -23,6 +23,7 @@ export const lmcache: TraceFormat = {
     let base_ms: number | null = null;
     await readJsonlRows(path, account, (row, line) => {
       const micros = integerField(row, "timestamp");
+      if (row["input"] === "") return "no input in the log";
       const text = stringField(row, "input");
       const job_id = idField(row, "session_id");
       const response_text = optionalString(row, "output");
@@ -36,6 +37,7 @@ export const lmcache: TraceFormat = {
           response_text,
         }),
       );
+      return undefined;
     });
     return {
       format: "lmcache",

@@ -18,7 +18,7 @@ const TIMED_TRACE_BLOCK = 16;
 export const mooncake: TraceFormat = {
   name: "mooncake",
   title: "Mooncake JSONL: timestamp (ms), input_length, output_length, hash_ids of 512 tokens",
-  marks: ["timestamp", "input_length", "output_length", "hash_ids"],
+  marks: ["timestamp", "input_length", "output_length"],
   detect: (sample) =>
     looksLikeRows(sample)
       ? fits(sample, TIMED_TRACE_BLOCK) && !fits(sample, MOONCAKE_BLOCK)
