@@ -50,7 +50,14 @@ export function anonymizeTrace(trace: Trace, options: AnonymizeOptions): Trace {
     rows: trace.rows,
     faults: [],
     provenance: { ...trace.provenance, prompt_text: "missing" },
-    notes: ["text, ids, names, metadata and calendar times were taken out; blocks have keyed names"],
+    notes: [
+      "text, ids, names, metadata and calendar times were taken out; blocks have keyed names",
+      ...(trace.requests.some(({ prompt }) => prompt.kind !== "length")
+        ? [
+            `of text, prompts share whole blocks of ${blocks.size} tokens; --anonymize-block-tokens sets their size`,
+          ]
+        : []),
+    ],
   };
 }
 

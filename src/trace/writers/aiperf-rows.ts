@@ -40,9 +40,7 @@ class SessionWriter {
         ? [`${this.#cut} turns do not continue the prompt before them; each starts a session of its own`]
         : []),
       ...(this.#left > 0 ? [`${this.#left} requests without a prompt length are left out`] : []),
-      ...(this.#blocks.lost > 0
-        ? [`${this.#blocks.lost} prompts have blocks that do not make up 512 tokens; their sharing is lost`]
-        : []),
+      ...this.#blocks.notes(),
     ];
   }
 
@@ -91,8 +89,8 @@ class SessionWriter {
         ...base,
         ...(job.turns.length > 1 ? { session_id: session } : {}),
         input_length: added,
-        ...(length === null && prompt.kind === "length" && prompt.hash_ids !== null
-          ? { hash_ids: this.#blocks.names(prompt) }
+        ...(length === null && (prompt.kind === "ids" || prompt.hash_ids !== null)
+          ? { hash_ids: this.#blocks.names(prompt, tokens) }
           : deltaIds(turn, added)),
         ...this.#timing(turn, length === null),
       });

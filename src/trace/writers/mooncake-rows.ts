@@ -2,12 +2,7 @@
 import { UserError } from "../../core/failure.ts";
 import { MOONCAKE_BLOCK } from "../formats/mooncake.ts";
 import type { Trace } from "../trace.ts";
-import {
-  plannedOutputTokens,
-  recordedPromptTokens,
-  type LengthPrompt,
-  type TraceRequest,
-} from "../trace-request.ts";
+import { plannedOutputTokens, recordedPromptTokens, type TraceRequest } from "../trace-request.ts";
 import { CoarseBlocks } from "./coarse-blocks.ts";
 
 export interface WrittenRows {
@@ -27,6 +22,7 @@ export function mooncakeRows(trace: Trace): WrittenRows {
   const asIs = timed.every(isMooncake);
   const lines: string[] = [];
   let unknown = 0;
+  let rounded = false;
   const sorted = timed.toSorted((a, b) => (a.arrival_ms as number) - (b.arrival_ms as number));
   for (const request of sorted) {
     const input = recordedPromptTokens(request);
@@ -35,48 +31,50 @@ export function mooncakeRows(trace: Trace): WrittenRows {
       unknown++;
       continue;
     }
-    const prompt: LengthPrompt =
-      request.prompt.kind === "length" && request.prompt.tokens === input
-        ? request.prompt
-        : { kind: "length", tokens: input, hash_ids: null, block_tokens: null, hash_scope: null };
+    const { prompt } = request;
+    const offset = (request.arrival_ms as number) - first;
+    const timestamp = Math.round(offset);
+    rounded ||= timestamp !== offset;
     lines.push(
       JSON.stringify({
-        timestamp: Math.round((request.arrival_ms as number) - first),
+        timestamp,
         input_length: input,
         output_length: output,
-        hash_ids: asIs ? prompt.hash_ids : blocks.names(prompt),
+        hash_ids: asIs && prompt.kind === "length" ? prompt.hash_ids : blocks.names(prompt, input),
       }),
     );
   }
   if (lines.length === 0)
     throw new UserError("no request has the arrival and the lengths that Mooncake rows need");
-  return { lines, notes: notesOf(trace, timed.length, unknown, blocks.lost) };
+  const times = rounded ? ["arrivals are rounded to whole milliseconds"] : [];
+  return { lines, notes: [...notesOf(trace, timed.length, unknown), ...times, ...blocks.notes()] };
 }
 
-function isMooncake({ prompt }: TraceRequest): boolean {
+/** Names that are no plain integers (keyed hashes, numbers beyond 2^53) are numbered anew: Mooncake's are integers. */
+function isMooncake(request: TraceRequest): boolean {
+  const { prompt } = request;
   return (
     prompt.kind === "length" &&
     prompt.hash_ids !== null &&
     prompt.block_tokens === MOONCAKE_BLOCK &&
     prompt.hash_scope === null &&
-    prompt.hash_ids.length === Math.ceil(prompt.tokens / MOONCAKE_BLOCK)
+    prompt.tokens === recordedPromptTokens(request) &&
+    prompt.hash_ids.length === Math.ceil(prompt.tokens / MOONCAKE_BLOCK) &&
+    prompt.hash_ids.every((id) => typeof id === "number")
   );
 }
 
-function notesOf(trace: Trace, timed: number, unknown: number, lost: number): string[] {
+function notesOf(trace: Trace, timed: number, unknown: number): string[] {
   const jobs = new Set(trace.requests.map(({ job_id }) => job_id)).size;
-  const text = trace.requests.filter(({ prompt }) => prompt.kind !== "length").length;
+  const isText = trace.requests.some(({ prompt }) => prompt.kind === "text" || prompt.kind === "messages");
   return [
     ...(jobs < trace.requests.length
       ? ["jobs, order and think times cannot be written as Mooncake rows"]
       : []),
-    ...(text > 0 ? [`${text} prompts with text are written as bare lengths, sharing nothing`] : []),
+    ...(isText ? ["prompts with text are written as bare lengths; --anonymize makes blocks of them"] : []),
     ...(timed < trace.requests.length
       ? [`${trace.requests.length - timed} requests without an arrival are left out`]
       : []),
     ...(unknown > 0 ? [`${unknown} requests without a prompt or an output length are left out`] : []),
-    ...(lost > 0
-      ? [`${lost} prompts have blocks that do not make up 512 tokens; their sharing is lost`]
-      : []),
   ];
 }

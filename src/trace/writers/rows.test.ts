@@ -1,0 +1,74 @@
+/** What rows of other tools can say of prompts: integer names, blocks of 512, whole milliseconds; and what is told as lost. */
+import { describe, expect, it } from "vitest";
+import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-request.ts";
+import type { Trace } from "../trace.ts";
+import type { TracePrompt, TraceRequest } from "../trace-request.ts";
+import { aiperfRows } from "./aiperf-rows.ts";
+import { mooncakeRows } from "./mooncake-rows.ts";
+
+function traceOf(requests: readonly TraceRequest[], told: Partial<Trace> = {}): Trace {
+  return {
+    format: "mooncake",
+    path: "/somewhere/secret/file.jsonl",
+    header: null,
+    requests,
+    rows: { read: requests.length, used: requests.length, skipped: {}, refused: 0 },
+    faults: [],
+    provenance: newProvenance({ arrivals: "recorded" }),
+    notes: ["a note"],
+    ...told,
+  };
+}
+
+describe("rows of other tools", () => {
+  it("names that are no plain integers are numbered, token ids become blocks, fractions of a ms are told", () => {
+    const at = (prompt: TracePrompt, arrival_ms: number): TraceRequest =>
+      newRequest({
+        request_id: `r${arrival_ms}`,
+        job_id: `r${arrival_ms}`,
+        arrival_ms,
+        prompt,
+        expected_output_tokens: 7,
+      });
+    const keyed = (...hash_ids: string[]): TracePrompt => ({
+      kind: "length",
+      tokens: 600,
+      hash_ids,
+      block_tokens: 512,
+      hash_scope: null,
+    });
+    const rowsOf = (...requests: TraceRequest[]): unknown[] =>
+      mooncakeRows(traceOf(requests)).lines.map(
+        (line) => (JSON.parse(line) as { hash_ids: unknown }).hash_ids,
+      );
+    expect(rowsOf(at(keyed("9f", "18446744073709551615"), 0), at(keyed("9f", "x"), 1))).toEqual([
+      [0, 1],
+      [0, 2],
+    ]);
+    const ids = (last: number): TracePrompt => ({ kind: "ids", ids: [...Array(600).keys(), last] });
+    expect(rowsOf(at(ids(1), 0), at(ids(2), 1), at(ids(1), 2))).toEqual([
+      [0, 1],
+      [0, 2],
+      [0, 1],
+    ]);
+    expect(mooncakeRows(traceOf([at(ids(1), 0.5), at(lengthPrompt(3), 2)])).notes).toEqual([
+      "arrivals are rounded to whole milliseconds",
+      "sharing is kept in whole blocks of 512 tokens; the source tells it token by token",
+      "1 prompts get blocks of their own, since nothing tells what they share",
+    ]);
+  });
+
+  it("blocks cover the recorded length, where the text has another", () => {
+    const request = newRequest({
+      request_id: "a",
+      job_id: "a",
+      arrival_ms: 0,
+      prompt: { kind: "length", tokens: 1024, hash_ids: [7, 8], block_tokens: 512, hash_scope: null },
+      recorded: newRecorded({ prompt_tokens: 1600, output_tokens: 2 }),
+    });
+    for (const rows of [mooncakeRows, aiperfRows]) {
+      const [line = ""] = rows(traceOf([request])).lines;
+      expect(JSON.parse(line)).toMatchObject({ input_length: 1600, hash_ids: [0, 1, 2, 3] });
+    }
+  });
+});
