@@ -8,7 +8,7 @@ import type { Recorded, TraceRequest } from "./trace-request.ts";
 /**
  * Reads `files` of `folder` in order. Where files share request or job ids, all ids are prefixed by their file's name;
  * block names that are file-wide stay apart by file. Files that know their place in the calendar (`epoch_ms` in the
- * header) keep their distance in time; others start together.
+ * header) keep their distance in time; others start together. A file without requests has no say in it.
  */
 export async function readFolder(
   folder: string,
@@ -23,9 +23,10 @@ export async function readFolder(
     traces.push({ file, trace });
   }
   const clash = haveClash(traces.map(({ trace }) => trace));
-  const epochs = traces.map(({ trace }) => trace.header?.["epoch_ms"]);
-  const aligned = epochs.every((epoch): epoch is number => typeof epoch === "number");
-  const first = aligned ? Math.min(...(epochs as number[])) : 0;
+  const empty = traces.filter(({ trace }) => trace.requests.length === 0).length;
+  const epochs = traces.map(({ trace }) => (trace.requests.length === 0 ? Infinity : epochOf(trace)));
+  const first = epochs.reduce<number>((least, epoch) => Math.min(least, epoch ?? Infinity), Infinity);
+  const aligned = first < Infinity && !epochs.includes(null);
   const requests: TraceRequest[] = [];
   const skipped: Record<string, number> = {};
   const faults: TraceFault[] = [];
@@ -44,6 +45,7 @@ export async function readFolder(
   });
   if (files.length > 1 && !aligned)
     notes.add(`${files.length} files whose clocks are not related: all start at 0`);
+  if (empty > 0) notes.add(`${empty} of ${files.length} files hold no requests`);
   return {
     format: format.name,
     path: folder,
@@ -54,6 +56,11 @@ export async function readFolder(
     provenance: weakest(traces.map(({ trace }) => trace)),
     notes: [...notes],
   };
+}
+
+function epochOf({ header }: Trace): number | null {
+  const epoch = header?.["epoch_ms"];
+  return typeof epoch === "number" ? epoch : null;
 }
 
 function haveClash(traces: readonly Trace[]): boolean {
