@@ -137,8 +137,9 @@ describe("sources", () => {
     writeFileSync(join(path, "1.csv"), `${head}2024-05-10 00:01:00,1,1\n`);
     expect((await readTrace(path)).requests.map(({ arrival_ms }) => arrival_ms)).toEqual([60_000, 500]);
     writeFileSync(join(path, "3.csv"), head);
+    writeFileSync(join(path, "0.csv"), "");
     const trace = await readTrace(path);
     expect(trace.requests.map(({ arrival_ms }) => arrival_ms)).toEqual([60_000, 500]);
-    expect(trace.notes).toContain("1 of 3 files hold no requests");
+    expect(trace.notes).toContain("2 of 4 files hold no requests");
   });
 });

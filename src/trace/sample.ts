@@ -20,9 +20,22 @@ const ARCHIVE_HEADS = ["header.json", "_journal/start.json"];
 export async function takeSample(path: string, name: string = path): Promise<Sample> {
   if (!(await isFolder(path))) return { path, isFolder: false, files: [], ...(await lookAt(path, name)) };
   const files = await traceFiles(path);
-  const first = files[0];
+  const first = (await firstWithContent(path, files)) ?? files[0];
   if (first === undefined) throw new UserError(`${plainText(name)}: a folder without trace files`);
   return { path, isFolder: true, files, ...(await lookAt(join(path, first), join(name, first))) };
+}
+
+/** Some sessions leave an empty file; it tells no format. */
+async function firstWithContent(folder: string, files: readonly string[]): Promise<string | undefined> {
+  for (const file of files) {
+    // A link to nowhere is refused when it is read.
+    const size = await stat(join(folder, file)).then(
+      (info) => info.size,
+      () => 1,
+    );
+    if (size > 0) return file;
+  }
+  return undefined;
 }
 
 export async function isFolder(path: string): Promise<boolean> {
