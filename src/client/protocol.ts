@@ -37,7 +37,7 @@ export interface Delta {
   chunk_tokens: number | null;
   engine: EngineTimes | null;
   note: string | null;
-  /** Payload of a choice other than the first (`n` > 1): it counts for times and not for the text. */
+  /** Payload of a choice other than the first (`n` > 1), or that is no text (sound, ids): it counts for times and not for the text. */
   other_choice: boolean;
 }
 

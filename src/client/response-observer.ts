@@ -45,6 +45,8 @@ export class ResponseObserver implements EventSink {
   #kind: BodyKind = "unknown";
   #splitter: EventSplitter | null = null;
   #json: GrowingBuffer | null = null;
+  /** White space before the first byte that tells what the body is: keep-alives of a server that is still thinking. */
+  #blank: GrowingBuffer | null = null;
   #at: Ms = 0;
   #events = 0;
   #bodyBytes = 0;
@@ -76,7 +78,8 @@ export class ResponseObserver implements EventSink {
     this.#at = at;
     this.#bodyBytes += end - start;
     if (this.#kind === "unknown") this.#sniff(bytes, start, end);
-    if (this.#kind === "json") (this.#json ??= new GrowingBuffer()).append(bytes, start, end);
+    if (this.#kind === "unknown") (this.#blank ??= new GrowingBuffer()).append(bytes, start, end);
+    else if (this.#kind === "json") (this.#json ??= new GrowingBuffer()).append(bytes, start, end);
     else if (this.#kind === "events") this.#splitter?.push(bytes, start, end);
     return this.#over;
   }
@@ -129,6 +132,8 @@ export class ResponseObserver implements EventSink {
     if (this.#reasoning !== null && this.#reasoning.length > 0)
       seen.reasoning = secrets.redact(this.#reasoning.join(""));
     if (seen.prompt_tokens !== null) seen.prompt_tokens_source = "server";
+    // A server that counts 0 tokens in an answer that has some does not count.
+    if (seen.output_tokens === 0 && seen.chunks > 0) seen.output_tokens = null;
     if (seen.output_tokens === null) seen.output_tokens = this.#tokens.ownTotal;
     if (seen.output_tokens !== null) seen.output_tokens_source = "server";
     else if (seen.chunks > 0) {
@@ -145,11 +150,17 @@ export class ResponseObserver implements EventSink {
 
   event(name: string, bytes: Buffer, start: number, end: number, whole: boolean): void {
     if (this.#over) return;
+    if (name === "") {
+      // A server that fails in the middle of a stream may forget that it is one.
+      const error = this.#reader.event("message", bytes.toString("utf8", start, end))?.error ?? null;
+      if (error !== null) this.#fail("server_error", error);
+      return;
+    }
     let from = start;
     let to = end;
     while (from < to && (bytes[from] as number) <= 32) from++;
     while (to > from && (bytes[to - 1] as number) <= 32) to--;
-    if (from === to) return;
+    if (from === to && name !== "error") return;
     this.#events++;
     const skimmer = name === "message" ? this.#skimmer : null;
     if (skimmer !== null && skimmer.matches(bytes, from, to)) {
@@ -197,14 +208,18 @@ export class ResponseObserver implements EventSink {
     }
     let at = start;
     while (at < end && isBlankOrBom(bytes[at] as number)) at++;
-    // Blank lines alone tell nothing and mean nothing in either form; a BOM is skipped by the splitter and JSON.
+    // Blank lines and a BOM tell nothing yet; the splitter and JSON know what to do with them.
+    if (at === end) return;
     const first = bytes[at];
-    const isJson = at < end ? first === 0x7b || first === 0x5b : false;
-    if (isJson) this.#kind = "json";
-    else {
-      if (at === end && this.#contentType.includes("json")) return;
+    const blank = this.#blank;
+    this.#blank = null;
+    if (first === 0x7b || first === 0x5b) {
+      this.#kind = "json";
+      this.#json = blank;
+    } else {
       this.#kind = "events";
       this.#splitter = new SseSplitter(this);
+      if (blank !== null) this.#splitter.push(blank.bytes, 0, blank.length);
     }
   }
 
@@ -215,7 +230,12 @@ export class ResponseObserver implements EventSink {
     this.#events++;
     const delta = this.#reader.body(text);
     if (delta === null) {
-      this.#fail("bad_payload", `not a ${this.#options.protocol.name} answer: ${text.slice(0, 300)}`);
+      if (isCutJson(text)) this.#fail("truncated", "the JSON answer ends in the middle");
+      else
+        this.#fail(
+          "bad_payload",
+          `not an answer of the ${this.#options.protocol.name} protocol: ${text.slice(0, 300)}`,
+        );
       return;
     }
     this.#take(delta, false);
@@ -224,18 +244,22 @@ export class ResponseObserver implements EventSink {
 
   #take(delta: Delta, streamed: boolean): void {
     const seen = this.#observation;
-    const hasOutput = isText(delta.text) || (delta.tool_calls !== null && delta.tool_calls.length > 0);
+    // An empty fragment, or one with nothing but an id that the server made up, is no output of the model.
+    const hasCall = delta.tool_calls?.some((call) => call.name !== null || call.arguments !== "") === true;
+    const hasOutput = isText(delta.text) || hasCall;
     const hasPayload = hasOutput || isText(delta.reasoning) || delta.other_choice;
     if (hasPayload && streamed) {
       this.#payload(hasOutput || delta.other_choice, delta.chunk_tokens, delta.output_tokens);
     } else this.#tokens.silent(delta.chunk_tokens);
     if (delta.text !== null) this.#texts?.push(delta.text);
     if (isText(delta.reasoning)) this.#reasoning?.push(delta.reasoning);
-    if (delta.tool_calls !== null && delta.tool_calls.length > 0) {
+    if (delta.tool_calls?.some((call) => call.id !== null || call.name !== null || call.arguments !== "")) {
       (this.#toolCalls ??= new ToolCallJoiner()).add(delta.tool_calls);
     }
-    if (delta.prompt_tokens !== null) seen.prompt_tokens = delta.prompt_tokens;
-    if (delta.output_tokens !== null) seen.output_tokens = delta.output_tokens;
+    // There is no prompt without a token, and a cumulative count does not fall back to 0: both stand for "not counted".
+    if (delta.prompt_tokens !== null && delta.prompt_tokens > 0) seen.prompt_tokens = delta.prompt_tokens;
+    if (delta.output_tokens !== null && (delta.output_tokens > 0 || seen.output_tokens === null))
+      seen.output_tokens = delta.output_tokens;
     if (delta.cached_tokens !== null) seen.cached_tokens = delta.cached_tokens;
     if (delta.reasoning_tokens !== null) seen.reasoning_tokens = delta.reasoning_tokens;
     if (delta.engine !== null) seen.engine = mergeEngine(seen.engine, delta.engine);
@@ -291,6 +315,22 @@ function redactCall(call: ToolCallRecord): ToolCallRecord {
     name: name === null ? null : secrets.redact(name),
     arguments: secrets.redact(call.arguments),
   };
+}
+
+/** Whether brackets or a string are still open at the end. */
+function isCutJson(text: string): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (inString) {
+      if (char === "\\") at++;
+      else if (char === '"') inString = false;
+    } else if (char === '"') inString = true;
+    else if (char === "{" || char === "[") depth++;
+    else if (char === "}" || char === "]") depth--;
+  }
+  return inString || depth > 0;
 }
 
 /** White space and the bytes of a BOM. */

@@ -3,6 +3,21 @@ import { secrets } from "../core/secret.ts";
 
 const MAX = 500;
 
+/** Where a message stands, the first that is told. */
+const KEYS = [
+  "error",
+  "message",
+  "msg",
+  "detail",
+  "error_msg",
+  "error_message",
+  "errorMessage",
+  "errors",
+  "Error",
+  "fault",
+  "faultstring",
+];
+
 /** Redacts, squeezes white space, and cuts to about 500 characters. */
 export function cleanMessage(text: string): string {
   const clean = secrets.redact(text).replace(/\s+/g, " ").trim();
@@ -24,7 +39,7 @@ export function errorMessage(value: unknown): string | null {
   if (Array.isArray(value)) return value.length > 0 ? JSON.stringify(value) : null;
   if (typeof value !== "object" || value === null) return null;
   const object = value as Record<string, unknown>;
-  for (const key of ["error", "message", "msg", "detail", "error_msg", "errors"]) {
+  for (const key of KEYS) {
     const found = errorMessage(object[key]);
     if (found !== null) return found;
   }

@@ -11,6 +11,12 @@ describe("case 4: comments, pings, empty data", () => {
     ["empty data", "data: \n\n"],
     ["two empty data lines", "data:\ndata:\n\n"],
     ["an unknown event that is no JSON", "event: keepalive\ndata: 12:00\n\n"],
+    ["an unknown event that is a JSON string", 'event: formatted_prompt\ndata: "hello"\n\n'],
+    ["an unknown event that is a list", "event: token_ids\ndata: [1,2]\n\n"],
+    ["null", "data: null\n\n"],
+    ["an object without anything", "data: {}\n\n"],
+    ["an event without data", "event: heartbeat\n\n"],
+    ["a bare line of JSON", ': ping\n{"status":"processing"}\n\n'],
     ["all", ": ping\n\nevent: ping\ndata:\n\nretry: 3000\n\n"],
   ])("%s", async (_name, noise) => {
     const seen = await observe([

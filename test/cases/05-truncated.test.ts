@@ -15,6 +15,8 @@ describe("case 5: stops early but looks clean", () => {
     ["a head and nothing else", Buffer.from(head("chunked"))],
     ["half a head", Buffer.from(head("chunked").slice(0, 40))],
     ["an empty finish_reason", response([two + FIN("")])],
+    ["null spelt as a string", response([two + FIN("null") + FIN("None")])],
+    ["nothing but comments", response([": ping\n\n"])],
     ["half an event at the end", response([two + 'data: {"choices":[{"index":0,"finish_rea'])],
     ["usage, but no finish", response([two + U(2)])],
   ])("%s -> truncated", async (_name, bytes) => {
@@ -25,6 +27,21 @@ describe("case 5: stops early but looks clean", () => {
     expect(seen.failure?.code).toBe("truncated");
     expect(seen.http_status).toBe(seen.headers_ms === null ? null : 200);
   });
+
+  it.each(["close", "length", "chunked"] as const)(
+    "plain JSON that ends in the middle (%s) -> truncated",
+    async (framing) => {
+      const whole = JSON.stringify({ choices: [{ index: 0, text: 'A "}' }] });
+      // Up to the last two brackets: the others open, or the string.
+      for (let length = 1; length < whole.length; length++) {
+        const seen = await observeSteps([
+          { at: 10, bytes: response([whole.slice(0, length)], framing, { type: "application/json" }) },
+          { at: 30, end: "fin" },
+        ]);
+        expect([length, seen.failure?.code]).toEqual([length, "truncated"]);
+      }
+    },
+  );
 
   it("an empty body with a JSON type -> truncated", async () => {
     const seen = await observeSteps([

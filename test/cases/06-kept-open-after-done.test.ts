@@ -1,11 +1,52 @@
-import { afterEach, expect, it } from "vitest";
-import { DONE, FIN, R } from "../stub/events.ts";
+import { afterEach, describe, expect, it } from "vitest";
+import { findProtocol } from "../../src/client/protocols/index.ts";
+import { DONE, event, FIN, R } from "../stub/events.ts";
+import { observeSteps } from "../stub/observe.ts";
 import { send, stubClient } from "../stub/send.ts";
 import { type StubServer, startStub } from "../stub/stub-server.ts";
 import { chunk, head, response } from "../stub/wire.ts";
 
-let stub: StubServer;
-afterEach(() => stub.close());
+let stub: StubServer | null = null;
+afterEach(async () => {
+  await stub?.close();
+  stub = null;
+});
+
+describe("case 6: over at the end event, however it is written, though nothing follows", () => {
+  const end = (body: string): Promise<readonly unknown[]> =>
+    observeSteps([{ at: 10, bytes: Buffer.concat([Buffer.from(head("chunked")), chunk(body)]) }], {
+      client: { timeoutMs: 5000 },
+    }).then((seen) => [seen.failure, seen.text, seen.end_ms]);
+
+  it.each([
+    ["one LF", "data: [DONE]\n"],
+    ["one CR LF", "data: [DONE]\r\n"],
+    ["one CR", "data: [DONE]\r"],
+    ["no line end, no space", "data:[DONE]"],
+    ["no line end, two spaces", "data:  [DONE]"],
+    ["white space behind it", "data: [DONE] "],
+    ["an id before it", "id: 5\ndata: [DONE]\n"],
+    ["an event name", "event: done\ndata: [DONE]\n"],
+    ["quoted, as JSON", 'data: "[DONE]"\n'],
+    ["small letters", "data: [done]\n"],
+    ["no blank line before it", `${R("C").trimEnd()}\ndata: [DONE]\n`],
+  ])("%s", async (name, tail) => {
+    const text = name === "no blank line before it" ? "ABC" : "AB";
+    expect(await end(R("A") + R("B") + FIN("stop") + tail)).toEqual([null, text, 10]);
+    expect(await end(R("A") + R("B") + tail)).toEqual([null, text, 10]);
+  });
+
+  it.each([
+    ["llama-server", event({ content: "A" }) + event({ content: "", stop: true, stop_type: "eos" })],
+    ["tgi", event({ token: { text: "A" }, generated_text: "A", details: null })],
+  ])("the last event of %s", async (name, body) => {
+    const seen = await observeSteps(
+      [{ at: 10, bytes: Buffer.concat([Buffer.from(head("chunked")), chunk(body)]) }],
+      { protocol: findProtocol(name), client: { timeoutMs: 5000 } },
+    );
+    expect([seen.failure, seen.text, seen.end_ms]).toEqual([null, "A", 10]);
+  });
+});
 
 it("case 6: a socket kept open after [DONE] is over at once and not used again", async () => {
   stub = await startStub((_request, index) => {

@@ -29,14 +29,45 @@ describe("case 7: an error inside a 200", () => {
     ["as llama.cpp's old field", [[40, 'error: {"code":500,"message":"CUDA out of memory"}\n\n']], 0],
     ["as text", [[40, event({ error: "CUDA out of memory" })]], 0],
     ["vLLM's old form", [[40, event({ object: "error", message: "CUDA out of memory", code: 500 })]], 0],
+    ["with a status", [[40, event({ statusCode: 500, message: "CUDA out of memory" })]], 0],
+    ["in a list", [[40, event({ errors: [{ message: "CUDA out of memory" }] })]], 0],
+    ["as no success", [[40, event({ success: false, message: "CUDA out of memory" })]], 0],
+    ["a gateway's fault", [[40, event({ fault: { faultstring: "CUDA out of memory" } })]], 0],
+    [
+      "in the choice",
+      [
+        [10, R("A")],
+        [40, event({ choices: [{ index: 0, text: "", finish_reason: "error", ...ERROR }] })],
+      ],
+      1,
+    ],
+    ["as a named exception", [[40, 'event: exception\ndata: {"message":"CUDA out of memory"}\n\n']], 0],
+    [
+      "as a bare line of JSON",
+      [
+        [10, R("A")],
+        [40, `${JSON.stringify(ERROR)}\n`],
+      ],
+      1,
+    ],
     ["beside choices", [[40, event({ choices: [{ index: 0, text: "A" }], ...ERROR })]], 0],
     ["after the finish reason", [[40, R("A") + FIN("stop") + event(ERROR)]], 1],
   ] as [string, [number, string][], number][])("%s", async (_name, pieces, chunks) => {
     const seen = await observe([...pieces, [50, "data: never read\n\n"]]);
-    expect(seen.failure).toEqual({ code: "server_error", message: "CUDA out of memory", http_status: 200 });
+    expect(seen.failure).toMatchObject({ code: "server_error", http_status: 200 });
+    expect(seen.failure?.message).toContain("CUDA out of memory");
     expect(seen.chunks).toBe(chunks);
     expect(seen.end_ms).toBe((pieces.at(-1) as [number, string])[0]);
   });
+
+  it.each(["event: error\n\n", "event: error\ndata:\n\n", "event: error\ndata\n\n"])(
+    "an error event that says nothing more is an error: %j",
+    async (bytes) => {
+      const seen = await observe([[10, R("A") + bytes + FIN("stop") + DONE]]);
+      expect([seen.failure?.code, seen.text]).toEqual(["server_error", "A"]);
+      expect(seen.failure?.message).not.toBe("");
+    },
+  );
 
   it("a finish_reason of error or abort is no success", async () => {
     for (const reason of ["error", "abort"]) {
@@ -44,7 +75,17 @@ describe("case 7: an error inside a 200", () => {
     }
   });
 
-  it.each([[null], [{}], [[]], [""], [false]])("control: error %j in each chunk", async (error) => {
+  it.each([
+    [null],
+    [{}],
+    [[]],
+    [""],
+    [false],
+    [0],
+    [{ code: null, message: null }],
+    [{ message: "" }],
+    [{ code: 0, message: "" }],
+  ])("control: error %j in each chunk", async (error) => {
     const seen = await observeChat([
       [10, event({ error, choices: [{ index: 0, delta: { content: "A" } }] })],
       [20, event({ error, choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) + U(1) + DONE],

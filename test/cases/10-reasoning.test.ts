@@ -8,6 +8,13 @@ describe("case 10: reasoning before content", () => {
     ["reasoning", (text: string) => ({ reasoning: text })],
     ["both names with the same text", (text: string) => ({ reasoning: text, reasoning_content: text })],
     ["one name empty", (text: string) => ({ reasoning: text, reasoning_content: "" })],
+    ["reasoning_text", (text: string) => ({ reasoning_text: text })],
+    ["thinking", (text: string) => ({ thinking: text })],
+    ["reasoning_details", (text: string) => ({ reasoning_details: [{ type: "reasoning.text", text }] })],
+    [
+      "reasoning and reasoning_details with the same text",
+      (text: string) => ({ content: "", reasoning: text, reasoning_details: [{ text }] }),
+    ],
     ["content null beside it", (text: string) => ({ reasoning_content: text, content: null })],
     [
       "thinking parts",

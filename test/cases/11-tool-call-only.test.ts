@@ -67,6 +67,34 @@ describe("case 11: only a tool call", () => {
     ]);
   });
 
+  it("a fragment that brings nothing is no token", async () => {
+    const seen = await observeChat([
+      [5, C({ tool_calls: [{}] })],
+      [6, C({ tool_calls: [{ index: 0, id: "a", type: "function", function: {} }] })],
+      [300, call(0, "", { fn: { name: "f" } })],
+      [320, call(0, "{}")],
+      [350, call(0, "", { id: "a" })],
+      [351, FIN("tool_calls") + U(4) + DONE],
+    ]);
+    expect([seen.first_token_ms, seen.last_token_ms, gaps(seen)]).toEqual([300, 320, [20]]);
+    expect(seen.tool_calls).toEqual([{ id: "a", name: "f", arguments: "{}" }]);
+  });
+
+  it.each([
+    ["sound", { audio: { id: "x", data: "AAAA" } }],
+    ["what the sound says", { audio: { transcript: "hi" } }],
+    ["a picture", { images: [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }] }],
+    ["a refusal", { refusal: "no" }],
+  ])("%s is payload too", async (_name, delta) => {
+    const seen = await observeChat([
+      [1, C({ role: "assistant", audio: null, images: [] })],
+      [300, C(delta)],
+      [320, C(delta)],
+      [321, FIN("stop") + U(9) + DONE],
+    ]);
+    expect([seen.failure, seen.first_token_ms, gaps(seen), seen.output_tokens]).toEqual([null, 300, [20], 9]);
+  });
+
   it("a legacy function_call counts too", async () => {
     const seen = await observeChat([
       [10, C({ function_call: { name: "f", arguments: "" } })],

@@ -45,6 +45,33 @@ describe("case 12: no token at all", () => {
     },
   );
 
+  it.each([" ", "\n", "\r\n \n", "\ufeff", "\ufeff\n"])(
+    "plain JSON after %j, sent ahead to keep the connection alive",
+    async (blank) => {
+      const body = JSON.stringify({
+        choices: [{ index: 0, text: "Hi", finish_reason: "stop" }],
+        usage: usage(5),
+      });
+      const bytes = Buffer.from(blank + body);
+      for (const type of ["application/json", "text/event-stream", null]) {
+        for (let cut = 1; cut < 8; cut++) {
+          const head = response([bytes], "length", { type });
+          const at = head.length - bytes.length + cut;
+          const seen = await observeSteps([
+            { at: 100, bytes: head.subarray(0, at) },
+            { at: 800, bytes: head.subarray(at) },
+          ]);
+          expect([seen.failure, seen.text, seen.output_tokens, seen.first_token_ms]).toEqual([
+            null,
+            "Hi",
+            5,
+            null,
+          ]);
+        }
+      }
+    },
+  );
+
   it("plain JSON that is an error", async () => {
     const seen = await observeSteps([{ at: 5, bytes: response(['{"error":{"message":"no"}}'], "length") }]);
     expect(seen.failure).toEqual({ code: "server_error", message: "no", http_status: 200 });
@@ -54,7 +81,7 @@ describe("case 12: no token at all", () => {
     ["HTML", "<html>hello</html>", "text/html"],
     ["a foreign object", '{"hello":1}', "application/json"],
     ["no choices", '{"choices":[],"usage":{"completion_tokens":0}}', "application/json"],
-    ["broken JSON", '{"choices":[', "application/json"],
+    ["broken JSON", '{"choices":]}', "application/json"],
     ["another JSON array", "[1,2]", "application/json"],
   ])("%s is no answer", async (_name, body, type) => {
     const seen = await observeSteps([{ at: 5, bytes: response([body], "length", { type }) }]);

@@ -23,6 +23,25 @@ describe("case 13: where usage lives", () => {
     ],
     ["without choices", R("A") + R("B") + FIN("stop") + event({ usage: usage(2, details) })],
     ["choices null", R("A") + R("B") + FIN("stop") + event({ choices: null, usage: usage(2, details) })],
+    [
+      "in x_groq",
+      R("A") + R("B") + FIN("stop") + event({ choices: [], x_groq: { usage: usage(2, details) } }),
+    ],
+    [
+      "under the newer names",
+      R("A") +
+        R("B") +
+        FIN("stop") +
+        event({ choices: [], usage: { input_tokens: 7, output_tokens: 2, ...details } }),
+    ],
+    [
+      "with zeros behind it",
+      R("A") +
+        R("B") +
+        FIN("stop") +
+        U(2, details) +
+        event({ choices: [], usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 } }),
+    ],
     ["before the finish", R("A") + R("B") + U(2, details) + FIN("stop")],
   ])("%s", async (_name, body) => {
     const seen = await observe([[10, body + DONE]]);
@@ -41,6 +60,18 @@ describe("case 13: where usage lives", () => {
     const seen = await observe([[10, R("A") + FIN("stop") + event({ choices: [], usage: told }) + DONE]]);
     expect([seen.failure, seen.prompt_tokens, seen.prompt_tokens_source]).toEqual([null, null, "none"]);
     expect([seen.output_tokens, seen.output_tokens_source]).toEqual([1, "chunks"]);
+  });
+
+  it("0 tokens in an answer that has some are no count", async () => {
+    const none = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+    const seen = await observe([
+      [
+        10,
+        R("A", { more: 1 }) + event({ choices: [{ index: 0, text: "B" }], usage: none }) + FIN("stop") + DONE,
+      ],
+    ]);
+    expect([seen.output_tokens, seen.output_tokens_source]).toEqual([2, "chunks"]);
+    expect([seen.prompt_tokens, seen.prompt_tokens_source]).toEqual([null, "none"]);
   });
 
   it("absent: payload chunks, and said so", async () => {

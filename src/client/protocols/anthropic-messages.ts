@@ -11,16 +11,19 @@ const PATH = "/v1/messages";
 const DEFAULT_MAX_TOKENS = 4096;
 
 class MessagesReader extends JsonReader {
+  readonly #prompt = new PromptCounts();
+
   protected override take(object: Fields, delta: Delta, streamed: boolean): boolean {
-    if (!streamed) return whole(object, delta);
+    if (!streamed) return whole(object, delta, this.#prompt);
     const index = asCount(object["index"]) ?? 0;
     switch (object["type"]) {
       case "message_start":
-        readUsage(asFields(object["message"])?.["usage"], delta);
+        // Its output count is a placeholder.
+        this.#prompt.read(asFields(object["message"])?.["usage"], delta);
         break;
       case "content_block_start": {
         const block = asFields(object["content_block"]);
-        if (block !== null) readBlock(block, index, "", delta);
+        if (block !== null) readBlock(block, index, inputOf(block, ""), delta);
         break;
       }
       case "content_block_delta": {
@@ -34,7 +37,8 @@ class MessagesReader extends JsonReader {
       }
       case "message_delta":
         delta.finish_reason = asText(asFields(object["delta"])?.["stop_reason"]);
-        readUsage(object["usage"], delta);
+        this.#prompt.read(object["usage"], delta);
+        delta.output_tokens = asCount(asFields(object["usage"])?.["output_tokens"]);
         break;
       case "message_stop":
         delta.done = true;
@@ -53,7 +57,7 @@ class MessagesReader extends JsonReader {
   }
 }
 
-function whole(object: Fields, delta: Delta): boolean {
+function whole(object: Fields, delta: Delta, prompt: PromptCounts): boolean {
   const content = object["content"];
   if (!Array.isArray(content)) {
     delta.error = bareError(object);
@@ -61,11 +65,18 @@ function whole(object: Fields, delta: Delta): boolean {
   }
   content.forEach((value, index) => {
     const block = asFields(value);
-    if (block !== null) readBlock(block, index, JSON.stringify(block["input"] ?? {}), delta);
+    if (block !== null) readBlock(block, index, inputOf(block, "{}"), delta);
   });
   delta.finish_reason = asText(object["stop_reason"]);
-  readUsage(object["usage"], delta);
+  prompt.read(object["usage"], delta);
+  delta.output_tokens = asCount(asFields(object["usage"])?.["output_tokens"]);
   return true;
+}
+
+/** The arguments of a call that a block has in itself; a stream's block mostly has none yet, and the deltas bring them. */
+function inputOf(block: Fields, none: string): string {
+  const input = asFields(block["input"]);
+  return input === null || Object.keys(input).length === 0 ? none : JSON.stringify(input);
 }
 
 function readBlock(block: Fields, index: number, input: string, delta: Delta): void {
@@ -73,7 +84,8 @@ function readBlock(block: Fields, index: number, input: string, delta: Delta): v
   const thinking = asText(block["thinking"]);
   if (text !== null) delta.text = (delta.text ?? "") + text;
   if (thinking !== null) delta.reasoning = (delta.reasoning ?? "") + thinking;
-  if (block["type"] !== "tool_use") return;
+  // Calls that the server answers itself (`server_tool_use`) are the model's output too.
+  if (asText(block["type"])?.endsWith("tool_use") !== true) return;
   const call: ToolCallDelta = {
     index,
     id: asText(block["id"]),
@@ -83,16 +95,27 @@ function readBlock(block: Fields, index: number, input: string, delta: Delta): v
   delta.tool_calls = [...(delta.tool_calls ?? []), call];
 }
 
-/** The prompt is what was computed, read from the cache and written to it. */
-function readUsage(value: unknown, delta: Delta): void {
-  const usage = asFields(value);
-  if (usage === null) return;
-  const input = asCount(usage["input_tokens"]);
-  const read = asCount(usage["cache_read_input_tokens"]);
-  if (input !== null)
-    delta.prompt_tokens = input + (read ?? 0) + (asCount(usage["cache_creation_input_tokens"]) ?? 0);
-  if (read !== null) delta.cached_tokens = read;
-  delta.output_tokens = asCount(usage["output_tokens"]);
+/**
+ * The prompt is what was computed, read from the cache and written to it. Each event may tell only some of the three, or 0 for
+ * those that an earlier one has told.
+ */
+class PromptCounts {
+  #input: number | null = null;
+  #read: number | null = null;
+  #written: number | null = null;
+
+  read(value: unknown, delta: Delta): void {
+    const usage = asFields(value);
+    if (usage === null) return;
+    this.#input = asCount(usage["input_tokens"]) || this.#input;
+    this.#read =
+      asCount(usage["cache_read_input_tokens"]) || (this.#read ?? asCount(usage["cache_read_input_tokens"]));
+    this.#written = asCount(usage["cache_creation_input_tokens"]) || this.#written;
+    const told = [this.#input, this.#read, this.#written];
+    if (told.some((count) => count !== null))
+      delta.prompt_tokens = told.reduce<number>((sum, n) => sum + (n ?? 0), 0);
+    delta.cached_tokens = this.#read;
+  }
 }
 
 export const anthropicMessages: Protocol = {

@@ -2,6 +2,10 @@
 import { type Delta, clearDelta, emptyDelta, type ResponseReader } from "../protocol.ts";
 import { errorMessage } from "../server-message.ts";
 
+const DONE = /^"?\[done\]"?$/i;
+/** Names of events that are errors whatever their data is. */
+const ERROR_NAME = /^(?:error|exception)$/i;
+
 /** A JSON object from outside: every field is unknown until looked at. */
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -33,26 +37,31 @@ export abstract class JsonReader implements ResponseReader {
   event(name: string, data: string): Delta | null {
     const delta = this.#delta;
     clearDelta(delta);
-    if (data === "[DONE]") {
+    if (DONE.test(data)) {
       delta.done = true;
       return delta;
     }
+    const isError = ERROR_NAME.test(name);
     let value: unknown;
     try {
       value = JSON.parse(data);
     } catch {
-      if (name === "error") delta.error = data;
+      if (isError) delta.error = data === "" ? "an error event without a message" : data;
       else if (name === "ping") return delta;
       else if (name !== "message") delta.note = `unknown event "${name}"`;
       else return null;
       return delta;
     }
-    if (name === "error") {
+    if (isError) {
       delta.error = errorMessage(value) ?? data;
       return delta;
     }
-    if (name === "ping") return delta;
-    return this.#object(value, data, true);
+    if (name === "ping" || value === null) return delta;
+    const known = this.#object(value, data, true);
+    if (known !== null || name === "message") return known;
+    clearDelta(delta);
+    delta.note = `unknown event "${name}"`;
+    return delta;
   }
 
   body(text: string): Delta | null {
@@ -88,11 +97,15 @@ export abstract class JsonReader implements ResponseReader {
 }
 
 /** The message of the `error` field where it stands for an error, `""` if it has none; `null` = no error. */
-function errorIn(object: Fields): string | null {
+export function errorIn(object: Fields): string | null {
   const { error } = object;
-  if (error === undefined || error === null || error === false || error === "" || error === 0) return null;
-  if (typeof error === "object" && Object.keys(error).length === 0) return null;
-  return errorMessage(error) ?? "";
+  return isNothing(error) ? null : (errorMessage(error) ?? "");
+}
+
+/** Nothing, however it is said: some servers put an error without a message or with code 0 into each chunk. */
+function isNothing(value: unknown): boolean {
+  if (typeof value === "object" && value !== null) return Object.values(value).every(isNothing);
+  return value === undefined || value === null || value === false || value === "" || value === 0;
 }
 
 /**
@@ -100,11 +113,13 @@ function errorIn(object: Fields): string | null {
  * `{"code":500,"msg":..}` are errors. Returns the message, or `null`.
  */
 export function bareError(object: Fields): string | null {
+  const has = (...keys: string[]): boolean => keys.some((key) => object[key] !== undefined);
   const looksLikeError =
     object["object"] === "error" ||
     object["type"] === "error" ||
-    object["detail"] !== undefined ||
-    ((object["message"] !== undefined || object["msg"] !== undefined || object["error_msg"] !== undefined) &&
-      (object["code"] !== undefined || object["status"] !== undefined || object["error_code"] !== undefined));
+    object["success"] === false ||
+    has("detail", "fault") ||
+    ["errors", "Error", "error_message", "errorMessage"].some((key) => !isNothing(object[key])) ||
+    (has("message", "msg", "error_msg") && has("code", "status", "error_code", "statusCode", "status_code"));
   return looksLikeError ? (errorMessage(object) ?? JSON.stringify(object)) : null;
 }

@@ -22,6 +22,7 @@ class CompletionReader extends JsonReader {
     delta.prompt_tokens = asCount(object["tokens_evaluated"]) ?? delta.prompt_tokens;
     delta.output_tokens = asCount(object["tokens_predicted"]) ?? delta.output_tokens;
     delta.finish_reason = reasonOf(object);
+    delta.done = true;
     return true;
   }
 }

@@ -20,26 +20,25 @@ class ChatReader extends ChoicesReader {
     readContent(message["content"], delta);
     const refusal = asText(message["refusal"]);
     if (refusal !== null && refusal !== "") delta.text = (delta.text ?? "") + refusal;
-    // Some servers send both names with the same text.
-    const reasoning = asText(message["reasoning_content"]) || asText(message["reasoning"]);
-    if (reasoning) delta.reasoning = (delta.reasoning ?? "") + reasoning;
+    const reasoning = reasoningOf(message);
+    if (reasoning !== "") delta.reasoning = (delta.reasoning ?? "") + reasoning;
     const calls = message["tool_calls"];
     if (Array.isArray(calls) && calls.length > 0) delta.tool_calls = this.#toolCalls(calls);
     else if (asFields(message["function_call"]) !== null) {
       delta.tool_calls = this.#toolCalls([{ index: 0, function: message["function_call"] }]);
     }
+    if (hasMedia(message)) delta.other_choice = true;
     return true;
   }
 
   protected override hasPayload(choice: Fields): boolean | null {
     const message = messageOf(choice);
     if (message === null) return null;
-    const calls = message["tool_calls"];
     return (
-      [message["content"], message["refusal"], message["reasoning_content"], message["reasoning"]].some(
-        (value) => typeof value === "string" && value !== "",
-      ) ||
-      (Array.isArray(calls) && calls.length > 0)
+      [message["content"], message["refusal"], message["tool_calls"]].some(isSomething) ||
+      asFields(message["function_call"]) !== null ||
+      reasoningOf(message) !== "" ||
+      hasMedia(message)
     );
   }
 
@@ -72,6 +71,35 @@ function messageOf(choice: Fields): Fields | null {
   const message = asFields(choice["delta"]) ?? asFields(choice["message"]);
   if (message !== null) return message;
   return (asText(choice["text"]) ?? "") === "" ? {} : null;
+}
+
+/** The names that servers give it; some send several of them with the same text. */
+const REASONING = ["reasoning_content", "reasoning", "reasoning_text", "thinking"];
+
+/** Reasoning under any of its names; OpenRouter and MiniMax send a list of parts. */
+function reasoningOf(message: Fields): string {
+  for (const name of REASONING) {
+    const text = asText(message[name]);
+    if (text) return text;
+  }
+  const parts = message["reasoning_details"];
+  if (!Array.isArray(parts)) return "";
+  return parts
+    .map((item) => {
+      const part = asFields(item);
+      return asText(part?.["text"]) ?? asText(part?.["summary"]) ?? "";
+    })
+    .join("");
+}
+
+/** Sound and pictures are payload that is no text. */
+function hasMedia(message: Fields): boolean {
+  const audio = asFields(message["audio"]);
+  return isSomething(audio?.["data"]) || isSomething(audio?.["transcript"]) || isSomething(message["images"]);
+}
+
+function isSomething(value: unknown): boolean {
+  return (typeof value === "string" || Array.isArray(value)) && value.length > 0;
 }
 
 /** Content is text, or parts of which those of kind `thinking` are reasoning. */

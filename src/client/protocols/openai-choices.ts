@@ -1,7 +1,7 @@
 /** What completions and chat have in common: a list of choices, usage, the engine's own facts. */
 import type { Delta } from "../protocol.ts";
 import { ArrivalTimes, readMetaInfo, readSimulated, readTimings, readVllmMetrics } from "./engine-times.ts";
-import { asCount, asFields, bareError, type Fields, JsonReader } from "./json-event.ts";
+import { asCount, asFields, bareError, errorIn, type Fields, JsonReader } from "./json-event.ts";
 import { choiceTokens, readUsage } from "./openai-usage.ts";
 
 export abstract class ChoicesReader extends JsonReader {
@@ -18,7 +18,9 @@ export abstract class ChoicesReader extends JsonReader {
 
   protected override take(object: Fields, delta: Delta, streamed: boolean): boolean {
     const choices = object["choices"];
-    const hasUsage = asFields(object["usage"]) !== null;
+    // Groq's last chunk has it in a field of its own.
+    const usage = asFields(object["usage"]) ?? asFields(asFields(object["x_groq"])?.["usage"]);
+    const hasUsage = usage !== null;
     if (!streamed && (!Array.isArray(choices) || choices.length === 0)) {
       delta.error = bareError(object);
       return delta.error !== null;
@@ -31,7 +33,7 @@ export abstract class ChoicesReader extends JsonReader {
       }
     } else if (!Array.isArray(choices)) return false;
     else if (!this.#takeChoices(choices, delta)) return false;
-    if (hasUsage) readUsage(object["usage"], delta);
+    if (hasUsage) readUsage(usage, delta);
     readTimings(object, delta);
     readSimulated(object, delta);
     readVllmMetrics(object, delta);
@@ -57,6 +59,8 @@ export abstract class ChoicesReader extends JsonReader {
       if (choice["usage"] !== undefined) readUsage(choice["usage"], delta);
       const meta = asFields(choice["meta_info"]);
       if (meta !== null) readMetaInfo(meta, delta);
+      const error = errorIn(choice);
+      if (error !== null) delta.error ??= error === "" ? JSON.stringify(choice["error"]) : error;
       this.#finish(index, finishReason(choice["finish_reason"]), delta);
     }
     return true;
@@ -74,9 +78,9 @@ export abstract class ChoicesReader extends JsonReader {
   }
 }
 
-/** A finish reason that ends the answer: a non-empty string (SGLang: an object with a `type`). */
+/** A finish reason that ends the answer: a non-empty string (SGLang: an object with a `type`). Some spell `null` as a string. */
 export function finishReason(value: unknown): string | null {
-  if (typeof value === "string") return value === "" ? null : value;
+  if (typeof value === "string") return /^(?:null|none)?$/i.test(value) ? null : value;
   const type = asFields(value)?.["type"];
   return typeof type === "string" && type !== "" ? type : null;
 }

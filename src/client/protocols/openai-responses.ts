@@ -30,7 +30,14 @@ class ResponsesReader extends JsonReader {
         readCall(object["item"], asCount(object["output_index"]), "", delta);
         break;
       case "response.function_call_arguments.delta":
+      case "response.mcp_call_arguments.delta":
+      case "response.custom_tool_call_input.delta":
+      case "response.code_interpreter_call_code.delta":
         delta.tool_calls = [fragment(asCount(object["output_index"]), asText(object["delta"]) ?? "")];
+        break;
+      case "response.audio.delta":
+      case "response.audio.transcript.delta":
+        delta.other_choice = (asText(object["delta"]) ?? "") !== "";
         break;
       case "response.completed":
       case "response.incomplete":

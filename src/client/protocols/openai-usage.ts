@@ -6,8 +6,10 @@ import { asCount, asFields, type Fields } from "./json-event.ts";
 export function readUsage(usage: unknown, delta: Delta): void {
   const fields = asFields(usage);
   if (fields === null) return;
-  delta.prompt_tokens = asCount(fields["prompt_tokens"]) ?? delta.prompt_tokens;
-  delta.output_tokens = asCount(fields["completion_tokens"]) ?? delta.output_tokens;
+  delta.prompt_tokens =
+    asCount(fields["prompt_tokens"]) ?? asCount(fields["input_tokens"]) ?? delta.prompt_tokens;
+  delta.output_tokens =
+    asCount(fields["completion_tokens"]) ?? asCount(fields["output_tokens"]) ?? delta.output_tokens;
   const prompt = asFields(fields["prompt_tokens_details"]);
   const output = asFields(fields["completion_tokens_details"]);
   delta.cached_tokens =

@@ -32,15 +32,24 @@ class SglangReader extends JsonReader {
     return true;
   }
 
+  /** Without streaming some versions answer with a list of one. */
+  protected override takeOther(value: unknown, delta: Delta, streamed: boolean): boolean {
+    const first = Array.isArray(value) && value.length === 1 ? asFields(value[0]) : null;
+    return first !== null && !streamed && this.take(first, delta, streamed);
+  }
+
   #newText(text: string, ids: number | null, delta: Delta): string {
-    const longer = this.#text !== "" && text.startsWith(this.#text);
+    // A character that is not complete yet stands as U+FFFD at the end, and is another one in the next event.
+    const complete = this.#text.replace(/\ufffd+$/, "");
+    const known = complete !== "";
+    const longer = known && text.startsWith(complete);
     // Fewer ids than tokens so far: the ids, and so the text, are only the new ones.
     const fewIds = ids !== null && this.#ids > 0 && delta.output_tokens !== null && ids < delta.output_tokens;
-    if ((this.#text !== "" && !longer) || fewIds) this.#incremental = true;
+    if ((known && !longer) || fewIds) this.#incremental = true;
     if (this.#incremental) return text;
-    const fresh = text.slice(this.#text.length);
+    const fresh = text.slice(complete.length);
     this.#text = text;
-    return fresh;
+    return delta.finish_reason === null ? fresh.replace(/\ufffd+$/, "") : fresh;
   }
 
   #finish(reason: unknown, delta: Delta): void {

@@ -23,7 +23,10 @@ class TgiReader extends JsonReader {
       const prefill = details["prefill"];
       if (Array.isArray(prefill) && prefill.length > 0) delta.prompt_tokens ??= prefill.length;
     }
-    if (whole !== null) delta.finish_reason = asText(details?.["finish_reason"]) ?? "stop";
+    if (whole !== null) {
+      delta.finish_reason = asText(details?.["finish_reason"]) ?? "stop";
+      delta.done = true;
+    }
     return true;
   }
 

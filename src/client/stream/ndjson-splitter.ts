@@ -1,4 +1,4 @@
-/** One JSON text a line (LF, or CR LF); blank lines are skipped. */
+/** One JSON text a line (LF, or CR LF); blank lines are skipped, and a BOM at the start. */
 import type { EventSink, EventSplitter } from "./event-splitter.ts";
 import { GrowingBuffer } from "./growing-buffer.ts";
 
@@ -7,6 +7,7 @@ const LF = 10;
 export class NdjsonSplitter implements EventSplitter {
   readonly #sink: EventSink;
   readonly #line = new GrowingBuffer();
+  #isFirst = true;
 
   constructor(sink: EventSink) {
     this.#sink = sink;
@@ -38,6 +39,15 @@ export class NdjsonSplitter implements EventSplitter {
   #emit(bytes: Buffer, start: number, end: number, whole: boolean): void {
     let from = start;
     let to = end;
+    if (
+      this.#isFirst &&
+      to - from >= 3 &&
+      bytes[from] === 0xef &&
+      bytes[from + 1] === 0xbb &&
+      bytes[from + 2] === 0xbf
+    )
+      from += 3;
+    this.#isFirst = false;
     while (from < to && isSpace(bytes[from] as number)) from++;
     while (to > from && isSpace(bytes[to - 1] as number)) to--;
     if (from < to) this.#sink.event("message", bytes, from, to, whole);

@@ -11,7 +11,13 @@ const LF = 10;
 const CR = 13;
 const SPACE = 32;
 const COLON = 58;
-const END_MARKS = ["data: [DONE]", "data:[DONE]"];
+const QUOTE = 34;
+const BRACKET = 91;
+const BRACE = 123;
+/** `[DONE]`, in the spellings that servers give it. */
+const END_MARK = /^ *"?\[done\]"? *$/i;
+/** The longest line that may be one. */
+const END_MARK_BYTES = 24;
 const BOM = [0xef, 0xbb, 0xbf];
 
 export class SseSplitter implements EventSplitter {
@@ -72,11 +78,10 @@ export class SseSplitter implements EventSplitter {
   /** `[DONE]` needs no line end: nothing else begins like it, and a server may leave the newline out and the socket open. */
   #endMark(): void {
     const { length, bytes } = this.#line;
-    if ((length !== 11 && length !== 12) || this.#copied) return;
-    if (!END_MARKS.includes(bytes.toString("latin1", 0, length))) return;
+    if (length < 11 || length > END_MARK_BYTES || bytes[4] !== COLON || bytes[0] !== 100) return;
+    if (!isEndMark(bytes, 5, length)) return;
     this.#takeLine(bytes, 0, length, true);
     this.#line.clear();
-    this.#dispatch(bytes, true);
   }
 
   end(): void {
@@ -118,13 +123,19 @@ export class SseSplitter implements EventSplitter {
       const length = end - start;
       if (length === 4) this.#addData(bytes, end, end, owned);
       else if (length > 4 && bytes[start + 4] === COLON) {
-        this.#addData(bytes, bytes[start + 5] === SPACE && length > 5 ? start + 6 : start + 5, end, owned);
+        const from = bytes[start + 5] === SPACE && length > 5 ? start + 6 : start + 5;
+        const isEnd = length <= END_MARK_BYTES && isEndMark(bytes, from, end);
+        // It is an event of its own also where the blank lines around it are left out: one may never come.
+        if (isEnd && (this.#start >= 0 || this.#copied)) this.#dispatch(bytes, true);
+        this.#addData(bytes, from, end, owned);
+        if (isEnd) this.#dispatch(bytes, true);
       }
       return;
     }
     // "event" = 65 76 65 6e 74; every other field (id, retry, unknown) and comments mean nothing here, but for llama.cpp's
-    // older `error: {…}`, an error event in one line.
-    if (bytes[start] === 101) {
+    // older `error: {…}`, an error event in one line, and for a bare JSON object, which may be an error.
+    if (bytes[start] === BRACE) this.#sink.event("", bytes, start, end, true);
+    else if (bytes[start] === 101) {
       const line = bytes.toString("utf8", start, end);
       if (line === "event") this.#name = "";
       else if (line.startsWith("event:")) this.#name = line.slice(line[6] === " " ? 7 : 6);
@@ -159,13 +170,20 @@ export class SseSplitter implements EventSplitter {
     if (this.#start >= 0) {
       const start = this.#start;
       this.#start = -1;
-      // Empty data is no event.
-      if (start < this.#end) this.#sink.event(name, bytes, start, this.#end, whole);
+      // Empty data is no event, unless its name says it all.
+      if (start < this.#end || name === "error") this.#sink.event(name, bytes, start, this.#end, whole);
     } else if (this.#copied) {
       this.#copied = false;
       const length = this.#data.length;
-      if (length > 0) this.#sink.event(name, this.#data.bytes, 0, length, whole);
+      if (length > 0 || name === "error") this.#sink.event(name, this.#data.bytes, 0, length, whole);
       this.#data.clear();
-    }
+    } else if (name === "error") this.#sink.event(name, bytes, 0, 0, whole);
   }
+}
+
+function isEndMark(bytes: Buffer, from: number, to: number): boolean {
+  let at = from;
+  while (at < to && bytes[at] === SPACE) at++;
+  const first = bytes[at];
+  return (first === BRACKET || first === QUOTE) && END_MARK.test(bytes.toString("latin1", at, to));
 }
