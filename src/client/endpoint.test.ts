@@ -46,8 +46,21 @@ describe("resolveEndpoint", () => {
     ]);
   });
 
-  it.each(["", "ftp://h", "ws://h:1", "http://", "http://h:99999", "http://a b"])("refuses %j", (base) => {
+  it.each([
+    "",
+    "ftp://h",
+    "ws://h:1",
+    "http://",
+    "http://h:99999",
+    "http://a b",
+    "http:/127.0.0.1:1",
+    "https:h:1",
+  ])("refuses %j", (base) => {
     expect(() => resolveEndpoint(base, CHAT)).toThrow(/is not the URL of a server/);
+  });
+
+  it("takes a host that is called http", () => {
+    expect(resolveEndpoint("http:8000", CHAT).display).toBe("http://http:8000/v1/chat/completions");
   });
 
   it("shows no password of a URL that it refuses", () => {

@@ -28,6 +28,8 @@ export interface BaseUrl {
  */
 export function parseBaseUrl(text: string): BaseUrl {
   const trimmed = text.trim();
+  // "http:/host" would be read as the host "http".
+  if (/^https?:(?!\/\/|\d)/i.test(trimmed)) throw badUrl(trimmed);
   const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed) ? trimmed : `http://${trimmed}`;
   let url: URL;
   try {

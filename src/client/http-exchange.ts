@@ -89,7 +89,9 @@ export class HttpExchange implements ExchangeHandler, DecodedSink, InFlight, Exp
   cancel(code: Extract<FailureCode, "aborted" | "timeout">, message: string): void {
     if (this.#over) return;
     this.#transfer?.abort();
-    this.#settle(this.#context.clock.now(), this.#failureOf(code, message));
+    // The status says more than that its message did not end in time.
+    const told = code === "timeout" && this.#errorBody !== null;
+    this.#settle(this.#context.clock.now(), told ? this.#statusFailure() : this.#failureOf(code, message));
   }
 
   expire(): void {
@@ -120,7 +122,7 @@ export class HttpExchange implements ExchangeHandler, DecodedSink, InFlight, Exp
     if (status < 200 || status > 299) {
       this.#errorBody = new GrowingBuffer();
       this.#location = headers.get("location") ?? null;
-      this.#retryAfterMs = retryAfter(headers.get("retry-after"));
+      this.#retryAfterMs = retryAfter(headers);
     } else this.#observer.head((headers.get("content-type") ?? "").toLowerCase());
   }
 
@@ -183,13 +185,17 @@ export class HttpExchange implements ExchangeHandler, DecodedSink, InFlight, Exp
   }
 
   #endWithStatus(at: Ms): void {
+    this.#finish(at, this.#statusFailure());
+  }
+
+  #statusFailure(): Failure {
     const status = this.#observation.http_status as number;
     const body = this.#errorBody as GrowingBuffer;
     const said = errorBodyMessage(body.bytes.toString("utf8", 0, body.length));
     const parts = [`HTTP ${status}`];
     if (this.#location !== null) parts.push(`redirects to ${cleanMessage(this.#location)} (not followed)`);
     if (said !== "") parts.push(said);
-    this.#finish(at, this.#failureOf(httpFailureCode(status), parts.join(": ")));
+    return this.#failureOf(httpFailureCode(status), parts.join(": "));
   }
 
   #abortWith(code: FailureCode, message: string, at: Ms): void {
@@ -204,11 +210,12 @@ export class HttpExchange implements ExchangeHandler, DecodedSink, InFlight, Exp
       this.#attempts <= this.#context.retries &&
       RETRIABLE.has(failure.code) &&
       this.#observation.first_token_ms === null;
-    if (!again) {
+    const wait = this.#retryAfterMs ?? Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#attempts - 1));
+    // A wait beyond the time limit would end as a timeout, and hide what the server said.
+    if (!again || at + wait >= this.#startedMs + this.#context.timeoutMs) {
       this.#settle(at, failure);
       return;
     }
-    const wait = Math.min(MAX_BACKOFF_MS, this.#retryAfterMs ?? FIRST_BACKOFF_MS * 2 ** (this.#attempts - 1));
     this.#transfer = null;
     this.#decoder?.close();
     this.#decoder = null;
@@ -250,7 +257,15 @@ export class HttpExchange implements ExchangeHandler, DecodedSink, InFlight, Exp
   }
 }
 
-/** `Retry-After` in seconds; a date is not looked at. */
-function retryAfter(value: string | undefined): Ms | null {
-  return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : null;
+/** `Retry-After` in seconds, or a date, which counts from the answer's own `Date`; OpenAI's `retry-after-ms` is more exact. */
+function retryAfter(headers: ResponseHeaders): Ms | null {
+  const exact = headers.get("retry-after-ms");
+  if (exact !== undefined && NUMBER.test(exact)) return Number(exact);
+  const value = headers.get("retry-after");
+  if (value === undefined) return null;
+  if (NUMBER.test(value)) return Number(value) * 1000;
+  const wait = Date.parse(value) - Date.parse(headers.get("date") ?? "");
+  return Number.isNaN(wait) ? null : Math.max(0, wait);
 }
+
+const NUMBER = /^\d{1,9}(?:\.\d{1,9})?$/;

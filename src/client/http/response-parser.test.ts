@@ -103,6 +103,7 @@ describe("ResponseParser", () => {
     ["an unasked 101", "HTTP/1.1 101 Switching Protocols\r\n\r\n"],
     ["chunked that is not last", `${OK}Transfer-Encoding: chunked, gzip\r\n\r\n5\r\nhello\r\n0\r\n\r\n`],
     ["chunked twice", `${OK}Transfer-Encoding: chunked, chunked\r\n\r\n`],
+    ["a coding that is not undone", `${OK}Transfer-Encoding: gzip, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`],
     ["a chunk size that is no number", `${CHUNKED}xyz\r\nhello\r\n`],
     ["an empty chunk size", `${CHUNKED}\r\nhello\r\n`],
     ["a negative chunk size", `${CHUNKED}-5\r\nhello\r\n`],

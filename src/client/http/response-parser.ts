@@ -248,7 +248,9 @@ export class ResponseParser {
       // Both headers: the transfer coding counts, and the connection is not to be trusted afterwards (RFC 9112, 6.3).
       if (length !== undefined) this.#persistent = false;
       const list = codings.split(",").map((coding) => coding.trim());
-      if (list.at(-1) === "chunked" && list.lastIndexOf("chunked", -2) === -1) {
+      const other = list.find((coding) => coding !== "chunked" && coding !== "identity" && coding !== "");
+      if (other !== undefined) this.#fail(`cannot undo Transfer-Encoding ${quote(other)}`);
+      else if (list.at(-1) === "chunked" && list.lastIndexOf("chunked", -2) === -1) {
         this.#state = STATE.chunkSize;
       } else if (list.includes("chunked")) this.#fail(`bad Transfer-Encoding ${quote(codings)}`);
       else this.#untilClose();
