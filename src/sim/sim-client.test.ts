@@ -4,7 +4,7 @@ import { VirtualClock } from "../core/virtual-clock.ts";
 import type { Observation } from "../record/observation.ts";
 import type { SimConfigInput } from "./config.ts";
 import { createSimEngine } from "./engine.ts";
-import { createSimClient } from "./sim-client.ts";
+import { createSimClient, type SimClientOptions } from "./sim-client.ts";
 import { countTokens, encode } from "./tokenizer.ts";
 
 const CONFIG: SimConfigInput = {
@@ -35,16 +35,31 @@ function request(prompt: ModelPrompt, more: Partial<ModelRequest> = {}): ModelRe
 
 const text = (value: string): ModelPrompt => ({ kind: "text", text: value });
 
-function setup(config: SimConfigInput = {}) {
+function setup(config: SimConfigInput = {}, options: SimClientOptions = {}) {
   const clock = new VirtualClock(1000);
   const engine = createSimEngine({ ...CONFIG, ...config }, clock, 1);
-  const client = createSimClient(engine, clock);
+  const client = createSimClient(engine, clock, options);
   const ask = (asked: ModelRequest): Promise<Observation> =>
     new Promise((resolve) => client.send(client.prepare(asked), resolve));
   return { clock, engine, client, ask };
 }
 
 describe("the in-process client", () => {
+  it("cuts a request at its time limit, and leaves what ends before it alone", async () => {
+    const { clock, engine, ask } = setup({}, { timeout_ms: 50 });
+    const prompt = text("a b c d e f g h i j");
+    // 20 ms to the first token, 12 ms for each further one.
+    const cut = await clock.runUntil(ask(request(prompt)));
+    expect(cut).toMatchObject({
+      failure: { code: "timeout", message: "no complete response within 0.05 s" },
+      end_ms: 1050,
+      chunk_ms: [1020, 1032, 1044],
+    });
+    expect(engine.stats()).toMatchObject({ running: 0, waiting: 0 });
+    const seen = await clock.runUntil(ask(request(prompt, { max_tokens: 3 })));
+    expect([seen.failure, seen.chunks]).toEqual([null, 3]);
+  });
+
   it("observes exact instants, counts and the engine's own times", async () => {
     const { clock, ask } = setup();
     const seen = await clock.runUntil(ask(request(text("a b c d e f g h i j"))));

@@ -3,6 +3,7 @@
  * with the same status. One chunk for each token; the end-of-sequence token is counted but carries no payload.
  */
 import type { Client, InFlight, ModelRequest, PreparedRequest, StreamListener } from "../client/client.ts";
+import { type Expiring, TimeoutQueue } from "../client/timeout-queue.ts";
 import type { Clock } from "../core/clock.ts";
 import { httpFailureCode, type Failure } from "../core/failure.ts";
 import type { Ms } from "../core/units.ts";
@@ -16,6 +17,8 @@ import { TOKEN_END } from "./tokenizer.ts";
 export interface SimClientOptions {
   /** Names a request may use for the model, beside the engine's own; `"any"` accepts every name. */
   readonly model_names?: readonly string[] | "any";
+  /** Limit of one request from send to end; none where it is left out. */
+  readonly timeout_ms?: Ms;
 }
 
 interface Prepared extends PreparedRequest {
@@ -46,13 +49,14 @@ function bodyOf(request: ModelRequest): Record<string, unknown> {
 }
 
 /** One request under way. */
-class Exchange implements InFlight {
+class Exchange implements InFlight, Expiring {
   readonly #clock: Clock;
   readonly #prepared: Prepared;
   readonly #asked: ApiRequest;
   readonly #done: (observation: Observation) => void;
   readonly #listener: StreamListener | undefined;
   readonly #seen: Observation;
+  readonly #sentMs: Ms;
   readonly #chunk_ms: Ms[] = [];
   #text = "";
   #output = 0;
@@ -72,7 +76,8 @@ class Exchange implements InFlight {
     this.#asked = asked;
     this.#done = done;
     this.#listener = listener;
-    this.#seen = emptyObservation(clock.now());
+    this.#sentMs = clock.now();
+    this.#seen = emptyObservation(this.#sentMs);
     this.#seen.prompt_tokens = asked.request.prompt.tokens;
     this.#seen.prompt_tokens_source = "server";
   }
@@ -82,6 +87,11 @@ class Exchange implements InFlight {
     if (this.#over) return;
     this.#truncate_after = truncate_after;
     this.#handle = engine.submit(this.#asked.request, (id, at, end) => this.#token(id, at, end));
+  }
+
+  expire(): void {
+    const limit = this.#clock.now() - this.#sentMs;
+    this.cancel("timeout", `no complete response within ${Math.round(limit) / 1000} s`);
   }
 
   cancel(code: "aborted" | "timeout", message: string): void {
@@ -167,6 +177,7 @@ class SimClient implements Client {
   readonly #clock: Clock;
   readonly #names: readonly string[] | null;
   readonly #open = new Set<Exchange>();
+  readonly #timeouts: TimeoutQueue;
   readonly #faults: FaultInjection;
   readonly #ready: Ms;
   #crashed = false;
@@ -175,6 +186,7 @@ class SimClient implements Client {
     this.#engine = engine;
     this.#clock = clock;
     this.#faults = new FaultInjection(engine);
+    this.#timeouts = new TimeoutQueue(clock, options.timeout_ms ?? Infinity);
     this.#ready = clock.now() + engine.sim.config.startup_ms;
     const names = options.model_names ?? [];
     this.#names = names === "any" ? null : [...engine.sim.model_names, ...names];
@@ -215,11 +227,13 @@ class SimClient implements Client {
       asked,
       (observation) => {
         this.#open.delete(exchange);
+        this.#timeouts.delete(exchange);
         done(observation);
       },
       listener,
     );
     this.#open.add(exchange);
+    this.#timeouts.add(exchange, this.#clock.now());
     const start = (): void => exchange.start(this.#engine, fault.truncate_after);
     if (this.#faults.slow_start_ms === 0) start();
     else this.#clock.at(this.#clock.now() + this.#faults.slow_start_ms, start);
@@ -228,6 +242,7 @@ class SimClient implements Client {
 
   close(): Promise<void> {
     for (const exchange of this.#open) exchange.cancel("aborted", "the client was closed");
+    this.#timeouts.close();
     return Promise.resolve();
   }
 
