@@ -52,7 +52,7 @@ export function checkCells(
     seen.add(cell.server);
     const culprit = (message: string): string => {
       const key = Object.keys(cell.knobs).find((name) => message.includes(name));
-      return where(key === undefined ? ["engine"] : ["grid", key]);
+      return key === undefined ? `${where(["engine"])}: ${cell.name}` : whereKnob(key, where);
     };
     placed(culprit, () => {
       const spec = engineSpec(engine, cell.knobs);
@@ -65,6 +65,12 @@ export function checkCells(
         resolveSimConfig(simSettings(settingTexts(spec.knobs as JsonObject)));
     });
   }
+}
+
+/** A dimension of the grid; what is not there stands in the cells. */
+function whereKnob(key: string, where: (keys: readonly PropertyKey[]) => string): string {
+  const place = where(["grid", key]);
+  return place === where(["grid"]) ? where(["cells"]) : place;
 }
 
 /** What `action` throws, with its place in the file in front. */

@@ -177,6 +177,31 @@ describe("mistakes in a sweep's file", () => {
       "engine: {type: sim}\nworkload:\n  dataset_name: randm\ngrid: {max_batch_size: [1]}",
       's.yaml:3:3: --dataset-name: "randm" is not known',
     ],
+    [
+      "an option of the load in the engine's section",
+      "trace: t.jsonl\nengine: {type: sim, virtual_time: true}\ngrid: {max_batch_size: [1]}",
+      's.yaml:2:21: "virtual_time" is no key of engine (an option of the load: write it under workload or target)',
+    ],
+    [
+      "an engine without a type",
+      "trace: t.jsonl\nengine: {model: m}\ngrid: {max_batch_size: [1]}",
+      "s.yaml:2:1: engine.type is missing",
+    ],
+    [
+      "a value in a named cell",
+      `${SIM}cells:\n  one: {max_batch_size: 1}\n  two: {max_batch_size: x}`,
+      's.yaml:3:1: max_batch_size: "x" is not an integer',
+    ],
+    [
+      "a cell that has no memory left",
+      `${SIM}grid:\n  kv_cache_fraction: [0.9, 0.01]`,
+      "s.yaml:2:1: kv_cache_fraction=0.01: llama-3.1-8b leaves no KV cache",
+    ],
+    [
+      "a trace beside a dataset",
+      `${SIM}workload: {dataset_name: random}\ngrid: {max_batch_size: [1]}`,
+      's.yaml:1:1: the workload is a dataset, which is sent as bench does: it has no option "trace"',
+    ],
     ["nothing near", `x: 1\n${SIM}grid: {max_batch_size: [1]}`, 's.yaml:1:1: unknown key "x" (known: '],
   ];
   for (const [name, text, message] of cases)

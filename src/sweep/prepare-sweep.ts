@@ -102,12 +102,17 @@ function refuseOthers(verb: CellVerb, { options, whereOption }: RepriseConfig, f
       : (["a trace is replayed: it", "a workload with dataset_name is sent as bench does"] as const);
   for (const key of Object.keys(options))
     if (!Object.hasOwn(table, key))
-      throw new UserError(`${whereOption(key)}: ${why} has no option "${key}"`, {
+      throw new UserError(`${whereOption(key)}: ${why} has no option "${spelled(key)}"`, {
         hint: nearestHint(key, Object.keys(table)) ?? hint,
       });
   for (const key of Object.keys(flags))
     if (!Object.hasOwn(table, key))
       throw new UserError(`--${key.replaceAll("_", "-")}: ${why} has no such option`, { hint });
+}
+
+/** As people call it in the file. */
+function spelled(option: string): string {
+  return option === "trace_file" ? "trace" : option;
 }
 
 /** The address is that of the server that the sweep starts. */

@@ -65,7 +65,7 @@ export function parseConfig(
     else put(key === "trace" ? "trace_file" : key, item, [key]);
   }
   const references: string[] = [];
-  const parsed = check(source, sections);
+  const parsed = check(source, sections, known);
   for (const group of GROUPS) {
     const content = parsed[group];
     if (Array.isArray(content)) put("slo", content as JsonValue, [group]);
@@ -144,13 +144,13 @@ function refuseReferences(source: YamlSource, section: string, content: JsonValu
   }
 }
 
-function check(source: YamlSource, sections: JsonObject): SweepSections {
+function check(source: YamlSource, sections: JsonObject, known: readonly string[]): SweepSections {
   const result = sweepSchema.safeParse(sections);
   if (result.success) return result.data;
-  throw issueError(source, result.error);
+  throw issueError(source, result.error, known);
 }
 
-function issueError(source: YamlSource, error: z.ZodError): UserError {
+function issueError(source: YamlSource, error: z.ZodError, known: readonly string[]): UserError {
   // A union reports its branches: the deepest complaint is the helpful one.
   const flat = error.issues.flatMap((issue) => flatten(issue));
   const issue = flat.toSorted((a, b) => b.path.length - a.path.length)[0] as z.core.$ZodIssue;
@@ -161,9 +161,12 @@ function issueError(source: YamlSource, error: z.ZodError): UserError {
       [...issue.path, key],
       key,
       issue.path[0] === "engine" ? Object.keys(engineSchema.shape) : SWEEP_KEYS,
+      known,
     );
   }
   const name = issue.path.join(".");
+  if (issue.code === "invalid_type" && issue.message.endsWith("received undefined"))
+    return source.error(issue.path, `${name} is missing`);
   return source.error(issue.path, `${name}: ${issue.message}`);
 }
 
@@ -174,12 +177,20 @@ function flatten(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
     .map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as z.core.$ZodIssue);
 }
 
+/** `elsewhere`: options of the load, which people also look for in the engine's section. */
 function unknownKey(
   source: YamlSource,
   place: readonly PropertyKey[],
   key: string,
   known: readonly string[],
+  elsewhere: readonly string[] = [],
 ): UserError {
+  if (elsewhere.includes(key))
+    return source.error(
+      place,
+      `"${key}" is no key of ${String(place[0])}`,
+      "an option of the load: write it under workload or target",
+    );
   const near = nearest(key, known);
   return source.error(
     place,
