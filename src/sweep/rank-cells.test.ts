@@ -170,6 +170,18 @@ describe("ranking", () => {
     const bars = new Set(rows.map((line) => line.match(/(?<!\\)\|/g)?.length));
     expect(bars.size).toBe(1);
     expect(renderSweepTerminal(ranking)).toContain("winner: B4");
+    const steering = cellResult("\u001b[31m\u202eB", { jobs_per_hour: 1 });
+    expect(renderSweepCsv(rankCells([steering], options))).toContain("\n\\x1b[31m\\u202eB,");
+  });
+
+  it("cells with names of their own keep them in the Markdown table", () => {
+    const head = (results: readonly CellResult[]): string | undefined =>
+      renderSweepMarkdown(rankCells(results, options))
+        .split("\n")
+        .find((line) => line.startsWith("|"));
+    expect(head([small, large])).toMatch(/^\| cell \| a \|/);
+    const plain = cellResult("1", { jobs_per_hour: 1 });
+    expect(head([{ ...plain, cell: { ...plain.cell, name: "a=1" } }])).toMatch(/^\| a \|/);
   });
 });
 

@@ -67,7 +67,9 @@ export function renderSweepCsv(ranking: SweepRanking): string {
 export function renderSweepMarkdown(ranking: SweepRanking): string {
   const shown = shownMetrics(ranking);
   const dimensions = dimensionsOf(ranking.cells);
-  const head = [...dimensions, ...shown.map(metricName), "errors", "rank by jobs", "by tokens", ""];
+  const names = ranking.cells.some(({ result }) => isNamed(result.cell, dimensions)) ? ["cell"] : [];
+  const texts = names.length + dimensions.length;
+  const head = [...names, ...dimensions, ...shown.map(metricName), "errors", "rank by jobs", "by tokens", ""];
   const lines = [
     "# Sweep",
     "",
@@ -78,11 +80,12 @@ export function renderSweepMarkdown(ranking: SweepRanking): string {
   lines.push(
     "",
     `| ${head.map(cell).join(" | ")} |`,
-    `|${head.map((_h, i) => (i < dimensions.length ? "---" : "--:")).join("|")}|`,
+    `|${head.map((_h, i) => (i < texts ? "---" : "--:")).join("|")}|`,
   );
   for (const ranked of byRank(ranking.cells)) {
     const { result } = ranked;
     const row = [
+      ...names.map(() => result.cell.name),
       ...dimensions.map((name) => show(valueOf(result.cell, name))),
       ...shown.map((id) => showMetric(id, result.metrics[id].mean)),
       String(result.errors),
@@ -194,6 +197,16 @@ function dimensionsOf(cells: readonly RankedCell[]): string[] {
   ];
 }
 
+/** A cell without a name of its own is called by its values. */
+function isNamed(
+  { name, knobs, load }: RankedCell["result"]["cell"],
+  dimensions: readonly string[],
+): boolean {
+  return dimensions.some(
+    (dimension) => (dimension in knobs || dimension in load) && !name.includes(`${dimension}=`),
+  );
+}
+
 function valueOf(
   of: { readonly knobs: JsonObject; readonly load: JsonObject },
   name: string,
@@ -210,9 +223,9 @@ function show(value: JsonValue | undefined): string {
 function csvField(value: JsonValue | undefined): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "number" || typeof value === "boolean") return String(value);
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  const safe = /^[=+@\t\r]|^-[^\d-]/.test(text) ? `'${text}` : text;
-  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const text = plainText(typeof value === "string" ? value : JSON.stringify(value));
+  const safe = /^\s*[=+@]|^-[^\d-]|^\\[trn]/.test(text) ? `'${text}` : text;
+  return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 function cell(text: string): string {
