@@ -12,6 +12,8 @@ import { isBlank } from "./row-reader.ts";
 
 const HEAD_CHARS = 256 * 1024;
 const LINES = 20;
+/** Folders in folders, looked into for files. */
+const MAX_DEPTH = 6;
 
 /** What tells the kind of a zip archive, the first that is there: Inspect's log, and one that is still being written. */
 const ARCHIVE_HEADS = ["header.json", "_journal/start.json"];
@@ -19,7 +21,8 @@ const ARCHIVE_HEADS = ["header.json", "_journal/start.json"];
 /** Looks at a file (gzip undone) or a folder. An empty or binary file is a {@link UserError}. */
 export async function takeSample(path: string, name: string = path): Promise<Sample> {
   if (!(await isFolder(path))) return { path, isFolder: false, files: [], ...(await lookAt(path, name)) };
-  const files = await traceFiles(path);
+  const own = await traceFiles(path);
+  const files = own.length > 0 ? own : await nestedFiles(path);
   const first = (await firstWithContent(path, files)) ?? files[0];
   if (first === undefined) throw new UserError(`${plainText(name)}: a folder without trace files`);
   return { path, isFolder: true, files, ...(await lookAt(join(path, first), join(name, first))) };
@@ -54,6 +57,21 @@ export async function traceFiles(folder: string): Promise<string[]> {
     .map((entry) => entry.name)
     .filter((name) => !/(^|\.)(md|txt|ya?ml|py|sh|html|png|svg|license)$/i.test(name))
     .sort();
+}
+
+/** Of a folder that holds only folders (sessions by day, runs by task): the files below, by their paths from it. */
+async function nestedFiles(folder: string, depth = 0): Promise<string[]> {
+  const files: string[] = [];
+  const entries = await readdir(folder, { withFileTypes: true });
+  for (const { name } of entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))) {
+    const inner = join(folder, name);
+    const found = [
+      ...(await traceFiles(inner)),
+      ...(depth < MAX_DEPTH ? await nestedFiles(inner, depth + 1) : []),
+    ];
+    files.push(...found.map((file) => join(name, file)));
+  }
+  return files.sort();
 }
 
 async function lookAt(

@@ -8,13 +8,26 @@ import { parseIsoInstant, type TimeAxis } from "../instant.ts";
 import { isObject, scalarText, textOf, toOpenAiMessages } from "../openai-messages.ts";
 import type { RowAccount } from "../row-account.ts";
 import { wrong } from "../row-fields.ts";
+import type { AgentFile } from "./claude-code-files.ts";
 
 /** Where a row stands. */
 export interface Place {
   readonly line: number;
   /** The file's name without its ending: the session of rows that tell none. */
   readonly session: string;
+  /** The sub-agent whose file it is. */
+  readonly agent: AgentFile | null;
   readonly account: RowAccount;
+}
+
+/** A tool call in an answer. */
+export interface Use {
+  readonly id: string;
+  readonly name: string;
+  readonly time: Ms | null;
+  readonly prompt: string;
+  /** The agent or task that it speaks to (a message, a wait for its output). */
+  readonly to: string;
 }
 
 export interface LogRow {
@@ -41,12 +54,7 @@ export interface Answer {
   readonly id: string;
   readonly first: LogRow;
   readonly lines: LogRow[];
-  readonly uses: {
-    readonly id: string;
-    readonly name: string;
-    readonly time: Ms | null;
-    readonly prompt: string;
-  }[];
+  readonly uses: Use[];
   messages: readonly JsonObject[];
   model: string | null;
   prompt_tokens: Tokens | null;
@@ -61,6 +69,10 @@ export class ClaudeCodeLog {
   /** Every uuid of the file, with its parent: chains run through rows of other kinds too. */
   readonly links = new Map<string, string | null>();
   readonly byUuid = new Map<string, LogRow>();
+  /** Tool results by the line that they hang on. */
+  readonly results = new Map<string, LogRow[]>();
+  /** Forked sub-agents, each with the last row of its parent that it begins with. */
+  readonly #forks = new Map<string, string>();
   readonly #byId = new Map<string, Answer>();
   readonly #seen = new Set<string>();
   readonly #axis: TimeAxis;
@@ -74,7 +86,13 @@ export class ClaudeCodeLog {
   take(raw: JsonObject, place: Place): string | undefined {
     const type = scalarText(raw["type"]);
     const uuid = scalarText(raw["uuid"]) || null;
-    const parent = scalarText(raw["parentUuid"]) || null;
+    const agent =
+      raw["isSidechain"] === true || place.agent !== null
+        ? scalarText(raw["agentId"]) || (place.agent?.id ?? "")
+        : null;
+    if (type === "fork-context-ref") this.#forks.set(agent ?? "", scalarText(raw["parentLastUuid"]));
+    const told = scalarText(raw["parentUuid"]) || null;
+    const parent = told ?? (agent === null ? null : (this.#forks.get(agent) ?? null));
     if (uuid !== null && !this.links.has(uuid)) this.links.set(uuid, parent);
     if (type === "system" && raw["subtype"] === "compact_boundary") this.#compacted = true;
     if (type !== "user" && type !== "assistant") return type === "" ? "row without a type" : type;
@@ -96,7 +114,7 @@ export class ClaudeCodeLog {
       session: scalarText(raw["sessionId"]) || place.session,
       uuid,
       parent,
-      agent: raw["isSidechain"] === true ? scalarText(raw["agentId"]) : null,
+      agent,
       time,
       compaction: raw["isCompactSummary"] === true || this.#compacted,
     };
@@ -121,13 +139,20 @@ export class ClaudeCodeLog {
   ): string | undefined {
     const id = scalarText(message["id"]) || scalarText(raw["requestId"]) || base.uuid || `line ${base.at}`;
     const known = this.#byId.get(id);
-    // A resumed session repeats what came before it under its own id.
+    // A resumed session repeats what came before it under its own id, a forked sub-agent the answer that asked for it.
     if (
       known !== undefined &&
       (known.first.session !== base.session ||
+        known.first.agent !== base.agent ||
         known.lines.some(({ uuid }) => uuid !== null && uuid === base.uuid))
-    )
+    ) {
+      if (base.uuid !== null && !this.byUuid.has(base.uuid)) {
+        // Chains that run through the copy run on through what it is a copy of.
+        this.byUuid.set(base.uuid, known.first);
+        this.links.set(base.uuid, known.lines.at(-1)?.uuid ?? base.parent);
+      }
       return "answer logged again";
+    }
     const row: { -readonly [K in keyof LogRow]: LogRow[K] } = {
       ...base,
       messages: [],
@@ -164,6 +189,11 @@ export class ClaudeCodeLog {
 
   #push(row: LogRow): void {
     this.rows.push(row);
+    if (row.answers.length > 0 && row.parent !== null) {
+      const known = this.results.get(row.parent);
+      if (known === undefined) this.results.set(row.parent, [row]);
+      else known.push(row);
+    }
     if (row.uuid !== null && !this.byUuid.has(row.uuid)) this.byUuid.set(row.uuid, row);
   }
 
@@ -206,6 +236,7 @@ function addUses(answer: Answer, content: unknown, time: Ms | null): void {
       name: scalarText(part["name"]) || "tool",
       time,
       prompt: textOf(input["prompt"]),
+      to: scalarText(input["to"] ?? input["resume"] ?? input["task_id"] ?? input["agentId"]),
     });
   }
 }

@@ -2,21 +2,20 @@
  * Claude Code session logs (JSONL). The log stamps answers, not requests: a request is taken to have been sent when its last
  * input (message or tool result) was logged. System prompt and tool definitions are not in the log.
  */
-import { stat } from "node:fs/promises";
-import { basename, join } from "node:path";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { newProvenance } from "../new-request.ts";
 import { RowAccount } from "../row-account.ts";
+import { isFolder } from "../sample.ts";
 import { readSessionRecords, sampleRecords } from "../session-records.ts";
-import { traceFiles } from "../sample.ts";
 import type { RowCounts, Trace } from "../trace.ts";
+import { sessionFiles } from "./claude-code-files.ts";
 import { ClaudeCodeLog } from "./claude-code-log.ts";
 import { turnsOfLog } from "./claude-code-turns.ts";
 
 export const claudeCode: TraceFormat = {
   name: "claude-code",
-  title: "Claude Code session (JSONL, or a folder with its sub-agents' files)",
+  title: "Claude Code session (JSONL with its sub-agents' files, or a folder of sessions)",
   readsFolder: true,
   marks: ["type", "uuid", "parentUuid", "sessionId", "isSidechain", "message"],
   detect(sample) {
@@ -40,21 +39,18 @@ export const claudeCode: TraceFormat = {
     return marks.length > 0 ? 0.6 : 0;
   },
   async read(path, options): Promise<Trace> {
-    const isFolder = (await stat(path)).isDirectory();
-    const files = isFolder ? logFiles(await traceFiles(path)) : [""];
+    const files = await sessionFiles(path, options.name ?? path);
     const axis = new TimeAxis();
     const log = new ClaudeCodeLog(axis);
     const accounts: RowAccount[] = [];
-    for (const name of files) {
-      const file = name === "" ? (options.name ?? path) : join(options.name ?? path, name);
-      const account = new RowAccount(path, { ...options, name: file });
+    for (const { path: file, name, session, agent } of files) {
+      const account = new RowAccount(file, { ...options, name });
       accounts.push(account);
-      const session = basename(file).replace(/\.jsonl?(\.gz)?$/, "");
-      await readSessionRecords(join(path, name), account, (row, line) =>
-        log.take(row, { line, session, account }),
+      await readSessionRecords(file, account, (row, line) =>
+        log.take(row, { line, session, agent, account }),
       );
     }
-    const { requests, unused, side_agents, bare } = turnsOfLog(log);
+    const { requests, unused, side_agents, guessed, bare } = turnsOfLog(log);
     for (const { place } of bare)
       place.account.revoke(place.line, "an answer without usage or any message before it");
     const placed = fromFirstArrival(requests, axis);
@@ -63,7 +59,13 @@ export const claudeCode: TraceFormat = {
       "requests are taken to have been sent when their last input was logged; the log stamps answers only",
       "system prompt and tool definitions are not in the log: prompts sent are shorter than the recorded ones",
     ];
-    if (side_agents > 0) notes.push(`${side_agents} sub-agents: who waited for them is inferred`);
+    if (side_agents > 0)
+      notes.push(
+        `${side_agents} sub-agents: who waited for them is inferred${guessed > 0 ? `; ${guessed} are placed by time only, nothing tells who called them` : ""}`,
+      );
+    const besides = files.length - 1;
+    if (besides > 0 && !(await isFolder(path)))
+      notes.push(`${besides} files of sub-agents beside the session were read with it`);
     return {
       format: "claude-code",
       path,
@@ -99,10 +101,4 @@ function sumRows(all: readonly RowCounts[]): RowCounts {
   const sum = (key: "read" | "used" | "refused"): number =>
     all.reduce((total, counts) => total + counts[key], 0);
   return { read: sum("read"), used: sum("used"), skipped, refused: sum("refused") };
-}
-
-/** Beside its `.jsonl` logs a session's folder holds other JSON; where there are no such logs, the others must be they. */
-function logFiles(names: readonly string[]): readonly string[] {
-  const logs = names.filter((name) => /\.jsonl(\.gz)?$/.test(name));
-  return logs.length > 0 ? logs : names;
 }
