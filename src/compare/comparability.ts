@@ -16,6 +16,8 @@ export function findConcerns(a: RunIdentity, b: RunIdentity, commonJobs: number)
   const add = (severity: Concern["severity"], text: string): void => {
     concerns.push({ severity, text });
   };
+  if (a.id !== undefined && a.id === b.id)
+    add("doubt", `${a.label} and ${b.label} are one and the same run: of course nothing differs`);
   if (a.trace_sha256 !== null && b.trace_sha256 !== null && a.trace_sha256 !== b.trace_sha256)
     add(
       "refuse",

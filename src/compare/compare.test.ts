@@ -167,6 +167,16 @@ describe("comparison", () => {
     ).toContain("3 jobs and 3 requests, and 2 jobs and 2 requests");
   });
 
+  it("doubts a run that is compared with itself: a gate on it says nothing", () => {
+    const one = run("a", [100, 200], { identity: { id: "1f" } });
+    const same = compareRuns(one, one);
+    expect(same.concerns).toMatchObject([{ severity: "doubt" }]);
+    expect(() => judgeGates(same, [parseGate("p50(job_e2e) <= +5%", METRICS)])).toThrow(
+      "a and a are one and the same run",
+    );
+    expect(compareRuns(one, run("a", [100, 200], { identity: { id: "2f" } })).concerns).toEqual([]);
+  });
+
   it("refuses other traces, pacing and speed; doubts verdicts; notes seeds and versions", () => {
     const a = run("a", [1, 2, 3]);
     for (const other of [

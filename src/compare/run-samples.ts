@@ -3,6 +3,8 @@ import type { JsonObject, JsonValue } from "../core/json.ts";
 
 export interface RunIdentity {
   readonly label: string;
+  /** The run's own, drawn at random. */
+  readonly id?: string;
   readonly folder: string | null;
   readonly trace: string | null;
   readonly trace_sha256: string | null;

@@ -16,6 +16,7 @@ export function samplesOf(
   return {
     identity: {
       label: label ?? manifest.label ?? manifest.id,
+      id: manifest.id,
       folder,
       trace: plan.trace,
       trace_sha256: plan.trace_sha256,
