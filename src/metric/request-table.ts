@@ -1,5 +1,5 @@
 /** All requests of a run as columns, filled in one pass over the log. */
-import { FAILURE_CODES } from "../core/failure.ts";
+import { FAILURE_CODES, UserError } from "../core/failure.ts";
 import type { RequestRecord, RequestStatus } from "../record/request-record.ts";
 import { IndexColumn, NumberColumn, groupBy } from "./column.ts";
 import { GapPool } from "./gap-pool.ts";
@@ -99,6 +99,11 @@ export class RequestTableBuilder {
 
   add(record: RequestRecord): void {
     const row = this.#requestIds.length;
+    // One of the two did not happen, or both happened to somebody else's request.
+    if (this.#rowOf.has(record.request_id))
+      throw new UserError(`the log holds request "${record.request_id}" twice`, {
+        hint: "the run folder is damaged: each request has one record",
+      });
     this.#requestIds.push(record.request_id);
     this.#rowOf.set(record.request_id, row);
     this.#job.push(this.job(record.job_id));

@@ -1,5 +1,14 @@
 /** A file that is there whole or not at all. */
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { UserError } from "../core/failure.ts";
 
 /**
@@ -21,6 +30,40 @@ export function writeFileAtomic(path: string, text: string): void {
   } catch (error) {
     rmSync(temporary, { force: true });
     throw writeError(path, error);
+  }
+}
+
+/**
+ * The same on a disk that is full: over the file that is there, in the room that it has. What was there before is put back where that
+ * is too small. Only for the little that says how a run ended: a process killed in the middle leaves half of it.
+ */
+export function overwriteFile(path: string, text: string): void {
+  try {
+    writeFileAtomic(path, text);
+  } catch (error) {
+    if (!(error instanceof UserError) || !FULL.has((error.cause as NodeJS.ErrnoException).code ?? ""))
+      throw error;
+    const before = readFileSync(path);
+    if (!fits(path, Buffer.from(text))) {
+      fits(path, before);
+      throw error;
+    }
+  }
+}
+
+const FULL = new Set(["ENOSPC", "EDQUOT"]);
+
+function fits(path: string, bytes: Buffer): boolean {
+  const file = openSync(path, "r+");
+  try {
+    for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at, bytes.length - at, at);
+    ftruncateSync(file, bytes.length);
+    fsyncSync(file);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    closeSync(file);
   }
 }
 

@@ -4,7 +4,8 @@ import { z } from "zod";
 import { UserError } from "../core/failure.ts";
 import { readText } from "../core/lines.ts";
 import { type Manifest, RUN_FORMAT, type RunEnd } from "./manifest.ts";
-import { writeRunJson } from "./run-folder.ts";
+import { overwriteFile } from "./atomic-file.ts";
+import { runJson, writeRunJson } from "./run-folder.ts";
 
 const text = z.string().nullable().default(null);
 const number = z.number().nullable().default(null);
@@ -91,7 +92,8 @@ export function writeManifest(folder: string, manifest: Manifest): void {
 /** Writes the manifest once more, now with the run's end, and returns it. */
 export function endManifest(folder: string, manifest: Manifest, end: RunEnd): Manifest {
   const ended: Manifest = { ...manifest, end };
-  writeManifest(folder, ended);
+  // Without its end a run looks killed, and the records that a full disk has lost look like requests never sent.
+  overwriteFile(join(folder, "manifest.json"), runJson(ended));
   return ended;
 }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -6,7 +6,7 @@ import { UserError } from "../core/failure.ts";
 import { secrets } from "../core/secret.ts";
 import { readJobs, writeJobs } from "./jobs-file.ts";
 import { endManifest, writeManifest } from "./manifest-file.ts";
-import type { Manifest, PlannedJobRecord } from "./manifest.ts";
+import type { Manifest, PlannedJobRecord, RunEnd } from "./manifest.ts";
 import { readRun } from "./read-run.ts";
 
 let folder: string;
@@ -56,25 +56,27 @@ const manifest: Manifest = {
   end: null,
 };
 
+const END: RunEnd = {
+  ended_ms: 10,
+  interrupted: true,
+  not_sent: 1,
+  overdue: 0,
+  generator: {
+    loop_stall_p99_ms: null,
+    loop_stall_max_ms: 3,
+    loop_stall_streaming_max_ms: null,
+    cpu_share: null,
+    loop_utilisation: null,
+  },
+  engine: null,
+};
+
 it("writes a manifest, then its end, with secrets out", async () => {
   secrets.add("sk-SECRETVALUE");
   writeManifest(folder, manifest);
   expect(readFileSync(join(folder, "manifest.json"), "utf8")).not.toContain("SECRETVALUE");
   expect((await readRun(folder)).partial).toBe(true);
-  endManifest(folder, manifest, {
-    ended_ms: 10,
-    interrupted: true,
-    not_sent: 1,
-    overdue: 0,
-    generator: {
-      loop_stall_p99_ms: null,
-      loop_stall_max_ms: 3,
-      loop_stall_streaming_max_ms: null,
-      cpu_share: null,
-      loop_utilisation: null,
-    },
-    engine: null,
-  });
+  endManifest(folder, manifest, END);
   const run = await readRun(join(folder, "manifest.json"));
   expect(run.folder).toBe(folder);
   expect(run.partial).toBe(false);
@@ -82,6 +84,19 @@ it("writes a manifest, then its end, with secrets out", async () => {
   expect(run.manifest.plan).toEqual(manifest.plan);
   expect(readdirSync(folder)).toEqual(["manifest.json"]);
   expect(run.calibration()).toBeNull();
+});
+
+it.skipIf(process.platform !== "linux")("writes the end of a run on a full disk too", async () => {
+  writeManifest(folder, manifest);
+  // The new file cannot be written; the old one has room in its block.
+  symlinkSync("/dev/full", join(folder, "manifest.json.tmp"));
+  endManifest(folder, manifest, END);
+  expect((await readRun(folder)).manifest.end).toMatchObject({ interrupted: true, not_sent: 1 });
+  expect(readdirSync(folder)).toEqual(["manifest.json"]);
+  // Nothing else is written over.
+  symlinkSync("/dev/full", join(folder, "manifest.json.tmp"));
+  expect(() => writeManifest(folder, manifest)).toThrow(/no space left/);
+  expect((await readRun(folder)).partial).toBe(false);
 });
 
 it.each([

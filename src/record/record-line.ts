@@ -80,6 +80,8 @@ export function parseRecordLine(text: string): RequestRecord | string {
     if (item === undefined || item === null) row[key] = fallback;
     else if (!isFiniteNumber(item)) return `${key} is not a number`;
   }
+  const [sent, end] = [row["sent_ms"], row["end_ms"]] as (number | null)[];
+  if (typeof sent === "number" && typeof end === "number" && end < sent) return "end_ms is before sent_ms";
   const failure = row["failure"];
   if (failure !== null && (typeof failure !== "object" || typeof field(failure, "code") !== "string"))
     return "failure has no code";

@@ -86,5 +86,10 @@ export function fileNamePart(text: string): string {
 
 /** Writes a JSON file of the run folder (`summary.json`, ...) whole or not at all, secrets redacted. */
 export function writeRunJson(folder: string, name: string, value: unknown): void {
-  writeFileAtomic(join(folder, name), `${redactedJson(value, 2)}\n`);
+  writeFileAtomic(join(folder, name), runJson(value));
+}
+
+/** The text of a JSON file of the run folder. */
+export function runJson(value: unknown): string {
+  return `${redactedJson(value, 2)}\n`;
 }

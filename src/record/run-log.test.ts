@@ -205,6 +205,7 @@ describe("reading records", () => {
     for (const [key, value] of [
       ["status", "fine"],
       ["end_ms", "soon"],
+      ["end_ms", -1],
       ["chunk_ms", [1, null]],
       ["after", [3]],
       ["failure", {}],

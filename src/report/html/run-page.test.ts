@@ -109,8 +109,9 @@ describe("a packed run", () => {
       output_tokens: fc.option(fc.nat(100), { nil: null }),
       after: fc.array(fc.string(), { maxLength: 2 }),
     });
+    const selector = ({ request_id }: { readonly request_id: string }): string => request_id;
     await fc.assert(
-      fc.asyncProperty(fc.array(any, { minLength: 1, maxLength: 12 }), async (rows) => {
+      fc.asyncProperty(fc.uniqueArray(any, { minLength: 1, maxLength: 12, selector }), async (rows) => {
         const packed = await pack(rows.map((row) => record({ ...row, chunk_ms: [], chunks: 0 })));
         const jobs = unpack(packed);
         expect(jobs.turn.n).toBe(rows.length);
