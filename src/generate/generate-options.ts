@@ -260,9 +260,17 @@ export function parseGenerateOptions(raw: unknown): GenerateOptions {
     typeof key === "string" && key in generateOptionsSchema.shape ? flagOf(key as keyof GenerateOptions) : "";
   const hint: unknown = issue?.code === "custom" ? issue.params?.["hint"] : undefined;
   throw new UserError(
-    `${flag === "" ? "generate" : flag}: ${issue?.message ?? "not understood"}`,
+    `${flag === "" ? "generate" : flag}: ${issue === undefined ? "not understood" : messageOf(issue)}`,
     typeof hint === "string" ? { hint } : {},
   );
+}
+
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === "too_small")
+    return `must be ${issue.inclusive === false ? "above" : "at least"} ${issue.minimum}`;
+  if (issue.code === "too_big")
+    return `must be ${issue.inclusive === false ? "below" : "at most"} ${issue.maximum}`;
+  return issue.message;
 }
 
 /** What was asked for beyond the defaults (a trace's own header, read again, holds all of them). */

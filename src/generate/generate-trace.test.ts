@@ -282,6 +282,22 @@ describe("any generated trace", () => {
 });
 
 describe("bad options", () => {
+  it.each([
+    [{ turns: "1e9", numJobs: 1 }, "the trace does not fit in memory: 1000000000 requests or more"],
+    [{ numJobs: 1, promptTokens: "900M", blockTokens: 1 }, "it is too large after 1 requests"],
+    [{ fanOut: "1e10", numJobs: 1 }, "the trace does not fit in memory: 10000000000 requests or more"],
+    [{ numJobs: 1_000_000_000 }, "the trace does not fit in memory: 1000000000 requests or more"],
+    [{ promptTokens: "1e12", numJobs: 1 }, "the distributions made a prompt of 1000000000000 tokens"],
+    [
+      { outputTokens: "lognormal(1000,1)", numJobs: 1 },
+      "the distributions made an output of Infinity tokens",
+    ],
+    [{ thinkMs: "1e15", turns: "2", numJobs: 1 }, /the distributions made a turn at \d+\.?\d* ms/],
+    [{ targetTokPerS: 1e-300, turns: "2", numJobs: 1 }, "the distributions made a turn at"],
+  ])("%j: refused in one line, not dropped and not out of memory", async (raw, message) => {
+    await expect(make(raw)).rejects.toThrow(message);
+  });
+
   it("that are known only with the agent are refused, too", async () => {
     await expect(make({ compactAt: 100 })).rejects.toThrow(/--compact-at has no effect/);
     await expect(make({ compactAt: 100, preset: "rewriter" })).rejects.toThrow(/--compact-at has no effect/);

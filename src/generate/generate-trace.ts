@@ -8,6 +8,7 @@ import type { TraceRequest } from "../trace/trace-request.ts";
 import { resolveAgentModel, type AgentModel } from "./agent-model.ts";
 import { ArrivalHeap } from "./arrival-heap.ts";
 import { drawStarts } from "./arrivals.ts";
+import { Bulk, checkTime, checkTokens } from "./bulk.ts";
 import { BlockNames, Conversation } from "./conversation.ts";
 import type { GenerateOptions } from "./generate-options.ts";
 import { buildJob, type DraftTurn, type SystemPrompts } from "./job.ts";
@@ -29,6 +30,7 @@ export async function generateTrace(options: GenerateOptions): Promise<Generated
   const notes: string[] = [];
   let starts: readonly Start[];
   if (options.servegen === null) {
+    new Bulk().expect(options.numJobs);
     starts = drawStarts(options, rng.fork("starts")).map((start_ms) => ({ start_ms, servegen: null }));
   } else {
     const client = await readServegen(options.servegen, options.servegenDataset);
@@ -71,11 +73,12 @@ function* makeRequests(
   starts: readonly Start[],
   rng: Rng,
 ): Generator<TraceRequest> {
+  checkTokens("a system prompt", model.systemTokens);
   const names = new BlockNames(options.blockTokens);
   const main = new Conversation(names).append(model.systemTokens);
   // Sub-agents have instructions of their own.
   const sub = model.subAgent === model.agent ? main : new Conversation(names).append(model.systemTokens);
-  const systems: SystemPrompts = { main, sub, names };
+  const systems: SystemPrompts = { main, sub, names, bulk: new Bulk() };
   const jobs = rng.fork("jobs");
   const waiting = new ArrivalHeap();
   for (const [at, start] of starts.entries()) {
@@ -84,7 +87,7 @@ function* makeRequests(
     const turns =
       start.servegen === null
         ? buildJob(model, systems, jobs.fork(String(at)))
-        : [servegenTurn(start.servegen, new Conversation(names))];
+        : [servegenTurn(start.servegen, systems)];
     for (const request of toRequests(id, start.start_ms, turns, options)) waiting.push(request);
   }
   yield* takeAll(waiting, Infinity);
@@ -94,13 +97,15 @@ function* takeAll(waiting: ArrivalHeap, before: Ms): Generator<TraceRequest> {
   for (let next = waiting.takeBefore(before); next !== null; next = waiting.takeBefore(before)) yield next;
 }
 
-function servegenTurn(arrival: ServegenArrival, prompt: Conversation): DraftTurn {
+function servegenTurn(arrival: ServegenArrival, { names, bulk }: SystemPrompts): DraftTurn {
+  bulk.add(arrival.input_tokens, names.blockTokens);
+  checkTokens("an output", arrival.output_tokens);
   return {
     index: 0,
     after: [],
     turn: 0,
     agent: "servegen",
-    prompt_tokens: prompt.append(arrival.input_tokens).tokens,
+    prompt_tokens: arrival.input_tokens,
     blocks: [],
     output_tokens: arrival.output_tokens,
     think_ms: null,
@@ -119,6 +124,7 @@ function toRequests(
   return turns.map((turn): TraceRequest => {
     const ready = turn.after.reduce((latest, parent) => Math.max(latest, ends[parent] as Ms), start);
     const arrival = round(ready + (turn.think_ms ?? 0));
+    checkTime("a turn", arrival);
     ends.push(arrival + (turn.output_tokens * 1000) / options.targetTokPerS);
     const named = turn.blocks.length > 0;
     return {

@@ -3,6 +3,7 @@ import type { Rng } from "../core/random.ts";
 import type { Ms, Tokens } from "../core/units.ts";
 import type { ToolCall } from "../trace/trace-request.ts";
 import type { AgentModel } from "./agent-model.ts";
+import { checkTokens, type Bulk } from "./bulk.ts";
 import type { BlockNames, Conversation } from "./conversation.ts";
 import { sampleInteger } from "./distribution.ts";
 
@@ -26,6 +27,8 @@ export interface SystemPrompts {
   readonly main: Conversation;
   readonly sub: Conversation;
   readonly names: BlockNames;
+  /** What the trace holds so far. */
+  readonly bulk: Bulk;
 }
 
 /** After a compaction the history is a summary of this share of the limit. */
@@ -56,6 +59,7 @@ class JobBuilder {
     const draw = rng.fork("job");
     this.#scale = model.jobSigma === 0 ? 1 : draw.logNormal(0, model.jobSigma);
     this.#brief = sampleInteger(model.brief, draw, 0);
+    checkTokens("a brief", this.#brief);
   }
 
   build(): DraftTurn[] {
@@ -74,6 +78,7 @@ class JobBuilder {
       const limit = this.#model.compactAt;
       if (limit !== null && at > 0 && history.tokens + fresh > limit)
         history = base.fork().append(Math.max(1, Math.floor(limit * SUMMARY_SHARE)));
+      this.#systems.bulk.add(history.tokens + fresh, this.#systems.names.blockTokens);
       const prompt = history.fork().append(fresh);
       last = this.#add(prompt, last === null ? parents : [last.index], agent);
       if (this.#model.keep === "everything") history = prompt.append(last.output_tokens);
@@ -90,7 +95,9 @@ class JobBuilder {
       this.#chain(this.#begin(this.#systems.sub), this.#turnCount(), [plan.index], this.#model.subAgent),
     );
     const found = answers.reduce((sum, answer) => sum + answer.output_tokens, 0);
-    const joined = main.fork().append(plan.output_tokens + found);
+    const joint = plan.output_tokens + found;
+    this.#systems.bulk.add(main.tokens + joint, this.#systems.names.blockTokens);
+    const joined = main.fork().append(joint);
     this.#add(
       joined,
       answers.map((answer) => answer.index),
@@ -128,6 +135,8 @@ class JobBuilder {
     const uses = rng.uniform() < model.toolShare;
     const call: ToolCall = { name: rng.pick(model.tools), ms: Math.round(model.toolMs.sample(rng)) };
     if (uses && parents.length > 0) tools.push(call);
+    const output_tokens = sampleInteger(model.output, this.#outputs, 1);
+    checkTokens("an output", output_tokens);
     const turn: DraftTurn = {
       index: this.#turns.length,
       after: parents,
@@ -135,7 +144,7 @@ class JobBuilder {
       agent,
       prompt_tokens: Math.max(1, prompt.tokens),
       blocks: prompt.blocks,
-      output_tokens: sampleInteger(model.output, this.#outputs, 1),
+      output_tokens,
       think_ms:
         parents.length === 0 ? null : Math.round(pause) + tools.reduce((sum, tool) => sum + tool.ms, 0),
       tool: tools.length === 0 ? null : tools,
@@ -149,11 +158,17 @@ class JobBuilder {
   }
 
   #turnCount(): number {
-    return sampleInteger(this.#model.turns, this.#shape, 1);
+    return this.#fitting(sampleInteger(this.#model.turns, this.#shape, 1));
   }
 
   #fan(): null[] {
     const { fanOut } = this.#model;
-    return Array.from({ length: fanOut === null ? 1 : sampleInteger(fanOut, this.#shape, 1) }, () => null);
+    const length = this.#fitting(fanOut === null ? 1 : sampleInteger(fanOut, this.#shape, 1));
+    return Array.from({ length }, () => null);
+  }
+
+  #fitting(requests: number): number {
+    this.#systems.bulk.expect(requests);
+    return requests;
   }
 }
