@@ -2,285 +2,177 @@
  * Codex session logs (rollout JSONL). A `token_count` with new usage closes a request; its input counts the cached tokens in and
  * its output the reasoning. What is said is logged twice (as item and as event): items count.
  */
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
-import type { Ms } from "../../core/units.ts";
-import type { TraceFormat } from "../format.ts";
-import { fromFirstArrival, gapAfter, parseIsoInstant, TimeAxis } from "../instant.ts";
-import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-request.ts";
-import { answerText, isObject, scalarText, textOf, toOpenAiMessages } from "../openai-messages.ts";
-import { BadRow, RowAccount } from "../row-account.ts";
-import { integerField, objectField, optionalInteger, stringField, wrong } from "../row-fields.ts";
+import { readLineBatches } from "../../core/lines.ts";
+import { readFolder } from "../folder.ts";
+import type { ReadOptions, TraceFormat } from "../format.ts";
+import { fromFirstArrival, TimeAxis } from "../instant.ts";
+import { parseLossless } from "../lossless-json.ts";
+import { newProvenance } from "../new-request.ts";
+import { isObject, scalarText } from "../openai-messages.ts";
+import { RowAccount } from "../row-account.ts";
 import { hasRecordMarks, readSessionRecords, sampleRecords } from "../session-records.ts";
-import type { ToolCall, TraceRequest } from "../trace-request.ts";
+import { isFolder, takeSample } from "../sample.ts";
 import type { Trace } from "../trace.ts";
+import { CodexSession, type CodexMode } from "./codex-session.ts";
 
 const RECORDS = new Set(["session_meta", "turn_context", "response_item", "event_msg", "compacted"]);
+/** Items of the oldest logs, which stand bare in their lines. */
+const BARE =
+  /^(message|reasoning|function_call|function_call_output|local_shell_call|custom_tool_call(_output)?)$/;
 
 const CUT_RECORD = /"type"\s*:\s*"(session_meta|turn_context|response_item|event_msg)",\s*"payload"\s*:\s*\{/;
 
 export const codex: TraceFormat = {
   name: "codex",
-  title: "Codex session (rollout JSONL)",
+  title: "Codex session (rollout JSONL, or a folder of them)",
+  readsFolder: true,
   marks: ["timestamp", "type", "payload"],
   detect(sample) {
     const records = sampleRecords(sample);
     const known = records.filter((row) => RECORDS.has(scalarText(row["type"])) && isObject(row["payload"]));
     if (known.length > 0) return 1;
+    if (records.some(isBareMeta) && records.some((row) => isBareItem(row) || row["record_type"] === "state"))
+      return 0.9;
     // The first pretty-printed record can be longer than what detection sees.
     return records.length === 0 && hasRecordMarks(sample) && CUT_RECORD.test(sample.head) ? 0.9 : 0;
   },
   async read(path, options): Promise<Trace> {
-    const account = new RowAccount(path, options);
-    const axis = new TimeAxis();
-    const session = new Session(axis, basename(options.name ?? path).replace(/\.jsonl?(\.gz)?$/, ""));
-    await readSessionRecords(path, account, (row) => session.take(row));
-    const placed = fromFirstArrival(session.requests, axis);
-    const rows = account.counts();
-    const unused = session.pending();
-    return {
-      format: "codex",
-      path,
-      header: placed.header,
-      requests: placed.requests,
-      rows:
-        unused === 0
-          ? rows
-          : {
-              ...rows,
-              used: rows.used - unused,
-              skipped: { ...rows.skipped, "item after the last request": unused },
-            },
-      faults: account.faults,
-      provenance: newProvenance({
-        arrivals: "inferred",
-        order: "recorded",
-        think_time: "inferred",
-        prompt_text: session.hasText ? "recorded" : "missing",
-        prompt_length: "recorded",
-        prefix_sharing: session.hasText ? "recorded" : "missing",
-        output_length: "recorded",
-      }),
-      notes: [
-        "requests are taken to have been sent when their last input was logged",
-        "tool definitions are not in the log: prompts sent are shorter than the recorded ones",
-      ],
-    };
+    return (await isFolder(path)) ? readSessions(path, options) : readSession(path, options);
   },
 };
 
-/** What a running total grew by; all of it where it began anew. */
-function added(total: JsonObject | null, before: JsonObject | null): JsonObject | null {
-  if (total === null) return null;
-  const keys = ["input_tokens", "cached_input_tokens", "output_tokens"] as const;
-  const counts = keys.map((key) => {
-    const [now, then] = [total[key], before?.[key] ?? 0];
-    return typeof now === "number" && typeof then === "number" ? now - then : null;
-  });
-  if (counts.some((count) => count !== null && count < 0)) return total;
-  return Object.fromEntries(keys.map((key, at) => [key, counts[at] ?? undefined]));
+function isBareMeta(row: JsonObject): boolean {
+  return "id" in row && "timestamp" in row && "instructions" in row && row["type"] === undefined;
 }
 
-class Session {
-  readonly requests: TraceRequest[] = [];
-  readonly #axis: TimeAxis;
-  #job: string;
-  #named = false;
-  #model: string | null = null;
-  #total: JsonObject | null = null;
-  /** What the next request holds, and what it waits for. */
-  #history: JsonObject[] = [];
-  #sent: Ms | null = null;
-  #tools: ToolCall[] = [];
-  /** The answer in progress; inputs that come before its usage belong to the request after it. */
-  #answer: JsonObject[] = [];
-  #answering = false;
-  #answered: Ms | null = null;
-  #next: JsonObject[] = [];
-  #nextSent: Ms | null = null;
-  #nextTools: ToolCall[] = [];
-  #last: { readonly id: string; readonly end: Ms | null; readonly arrival: Ms | null } | null = null;
-  readonly #calls = new Map<string, { readonly name: string; readonly time: Ms | null }>();
-  #items = 0;
-  hasText = false;
+function isBareItem(row: JsonObject): boolean {
+  return row["payload"] === undefined && BARE.test(scalarText(row["type"]));
+}
 
-  constructor(axis: TimeAxis, name: string) {
-    this.#axis = axis;
-    this.#job = name;
+/** A row of the oldest logs in the shape of the others. */
+function wrapped(row: JsonObject): JsonObject {
+  if (isBareMeta(row)) return { type: "session_meta", timestamp: row["timestamp"], payload: row };
+  return isBareItem(row) ? { type: "response_item", payload: row } : row;
+}
+
+async function readSession(path: string, options: ReadOptions): Promise<Trace> {
+  const first = await readRollout(path, options, { byAnswers: false, forkByTime: false });
+  const { sessions } = first;
+  const mode: CodexMode = {
+    byAnswers: sessions.every(({ requests, copied }) => requests.length === 0 && copied === 0),
+    forkByTime: sessions.some(({ isCopy }) => isCopy),
+  };
+  const rollout = mode.byAnswers || mode.forkByTime ? await readRollout(path, options, mode) : first;
+  const requests = rollout.sessions.flatMap((session) => session.requests);
+  const hasText = rollout.sessions.some((session) => session.hasText);
+  const copied = rollout.sessions.reduce((sum, session) => sum + session.copied, 0);
+  const placed = fromFirstArrival(requests, rollout.axis);
+  const counts = mode.byAnswers ? "missing" : "recorded";
+  return {
+    format: "codex",
+    path,
+    header: placed.header,
+    requests: placed.requests,
+    rows: rollout.account.counts(),
+    faults: rollout.account.faults,
+    provenance: newProvenance({
+      arrivals: "inferred",
+      order: "recorded",
+      think_time: "inferred",
+      prompt_text: hasText ? "recorded" : "missing",
+      prompt_length: counts,
+      prefix_sharing: hasText ? "recorded" : "missing",
+      output_length: counts,
+    }),
+    notes: [
+      "requests are taken to have been sent when their last input was logged",
+      "tool definitions are not in the log: prompts sent are shorter than the recorded ones",
+      ...(copied > 0
+        ? [`${copied} requests are copies of the parent session's: they are history here, and not sent again`]
+        : []),
+      ...(mode.byAnswers ? ["the log reports no usage: every answer is a request of unknown length"] : []),
+    ],
+  };
+}
+
+interface Rollout {
+  readonly sessions: readonly CodexSession[];
+  readonly account: RowAccount;
+  readonly axis: TimeAxis;
+}
+
+async function readRollout(path: string, options: ReadOptions, mode: CodexMode): Promise<Rollout> {
+  const account = new RowAccount(path, options);
+  const axis = new TimeAxis();
+  let session = new CodexSession(axis, basename(options.name ?? path).replace(/\.jsonl?(\.gz)?$/, ""), mode);
+  const sessions = [session];
+  const close = (): void => {
+    session.end();
+    const unused = session.pending();
+    if (unused > 0) account.unuse("item after the last request", unused);
+  };
+  await readSessionRecords(path, account, (raw) => {
+    const row = wrapped(raw);
+    if (row["record_type"] === "state") return "state";
+    if (row["type"] === "session_meta" && isObject(row["payload"]) && session.isOther(row["payload"])) {
+      close();
+      session = new CodexSession(axis, scalarText(row["payload"]["id"]), mode);
+      sessions.push(session);
+    }
+    return session.take(row);
+  });
+  close();
+  return { sessions, account, axis };
+}
+
+/** A folder, sessions by day; one session that lies there twice (live and archived) is read once, from the longer file. */
+async function readSessions(folder: string, options: ReadOptions): Promise<Trace> {
+  const { files } = await takeSample(folder, options.name ?? folder);
+  const logs = files.filter((file) => /\.jsonl(\.gz)?$/.test(file));
+  const longest = new Map<string, { readonly file: string; readonly lines: number }>();
+  let [copies, lines] = [0, 0];
+  for (const file of logs.length > 0 ? logs : files) {
+    const head = await headOf(join(folder, file));
+    const id = head.id === "" ? file : head.id;
+    const known = longest.get(id);
+    if (known !== undefined) {
+      copies++;
+      lines += Math.min(known.lines, head.lines);
+    }
+    if (known === undefined || head.lines > known.lines) longest.set(id, { file, lines: head.lines });
   }
+  const chosen = [...longest.values()].map(({ file }) => file).sort();
+  const trace = await readFolder(folder, chosen, codex, options);
+  if (copies === 0) return trace;
+  const { read, skipped } = trace.rows;
+  return {
+    ...trace,
+    rows: { ...trace.rows, read: read + lines, skipped: { ...skipped, "row of a session's copy": lines } },
+    notes: [...trace.notes, `${copies} files hold a session that a longer file holds: they are not read`],
+  };
+}
 
-  /** Items since the last request: part of no turn. */
-  pending(): number {
-    return this.#items;
-  }
-
-  take(row: JsonObject): string | undefined {
-    const type = stringField(row, "type");
-    const payload = objectField(row, "payload");
-    const time = this.#time(row);
-    switch (type) {
-      case "session_meta":
-        this.#meta(payload);
-        return type;
-      case "turn_context":
-        this.#model = scalarText(payload["model"]) || this.#model;
-        this.#input(time);
-        return type;
-      case "response_item":
-        return this.#item(payload, time);
-      case "compacted":
-        this.#compact(payload);
-        return type;
-      case "event_msg":
-        if (payload["type"] === "token_count") return this.#usage(payload, time);
-        return `event ${scalarText(payload["type"])}`;
-      default:
-        return type;
+/** The session of a file, and its rows. */
+async function headOf(path: string): Promise<{ readonly id: string; readonly lines: number }> {
+  let id = "";
+  let lines = 0;
+  for await (const batch of readLineBatches(path)) {
+    for (const { text } of batch) {
+      if (text.trim() === "") continue;
+      if (lines++ === 0) id = idOf(text);
     }
   }
+  return { id, lines };
+}
 
-  #meta(payload: JsonObject): void {
-    // A forked session copies the metadata of the one it came from after its own.
-    if (this.#named) return;
-    this.#named = true;
-    this.#job = scalarText(payload["id"]) || this.#job;
-    const system = textOf(
-      isObject(payload["base_instructions"]) ? payload["base_instructions"] : payload["instructions"],
-    );
-    if (system !== "") this.#history.push({ role: "system", content: system });
-  }
-
-  #item(payload: JsonObject, time: Ms | null): string | undefined {
-    const kind = scalarText(payload["type"]);
-    if (kind === "ghost_snapshot" || kind === "other") return `item ${kind}`;
-    this.#items++;
-    const messages = toOpenAiMessages(payload);
-    if (messages.length > 0) this.hasText = true;
-    if (kind.endsWith("_output")) {
-      this.#result(scalarText(payload["call_id"]), time);
-      this.#input(time, messages);
-      return undefined;
-    }
-    if (kind === "message" && payload["role"] !== "assistant") {
-      this.#input(time, messages);
-      return undefined;
-    }
-    const id = scalarText(payload["call_id"] ?? payload["id"]);
-    if (kind.endsWith("_call") && id !== "")
-      this.#calls.set(id, { name: scalarText(payload["name"]) || kind, time });
-    // An answer whose usage never came (it was interrupted): the new one begins after its inputs.
-    if (this.#answering && this.#next.length > 0) this.#proceed();
-    this.#answering = true;
-    if (time !== null) this.#answered = Math.max(this.#answered ?? time, time);
-    this.#answer.push(...messages);
-    return undefined;
-  }
-
-  #input(time: Ms | null, messages: readonly JsonObject[] = []): void {
-    if (this.#answering) {
-      this.#next.push(...messages);
-      if (time !== null) this.#nextSent = Math.max(this.#nextSent ?? time, time);
-    } else {
-      this.#history.push(...messages);
-      if (time !== null) this.#sent = Math.max(this.#sent ?? time, time);
-    }
-  }
-
-  #result(id: string, time: Ms | null): void {
-    const call = this.#calls.get(id);
-    if (call === undefined || call.time === null || time === null || time < call.time) return;
-    (this.#answering ? this.#nextTools : this.#tools).push({ name: call.name, ms: time - call.time });
-  }
-
-  /** The answer and what came after it become the history of the next request. */
-  #proceed(): void {
-    this.#history.push(...toOpenAiMessages(this.#answer), ...this.#next);
-    this.#sent = this.#nextSent;
-    this.#tools = this.#nextTools;
-    this.#answer = [];
-    this.#answering = false;
-    this.#answered = null;
-    this.#next = [];
-    this.#nextSent = null;
-    this.#nextTools = [];
-  }
-
-  #compact(payload: JsonObject): void {
-    const held = Array.isArray(payload["replacement_history"])
-      ? toOpenAiMessages(payload["replacement_history"])
-      : [];
-    const system = this.#history.filter(({ role }, at) => role === "system" && at === 0);
-    const summary = scalarText(payload["message"]);
-    this.#proceed();
-    this.#history = [
-      ...system,
-      ...(held.length > 0 || summary === "" ? held : [{ role: "user", content: summary }]),
-    ];
-  }
-
-  #usage(payload: JsonObject, time: Ms | null): string | undefined {
-    if (!isObject(payload["info"])) return "token_count without usage";
-    const info = payload["info"];
-    const total = isObject(info["total_token_usage"]) ? info["total_token_usage"] : null;
-    const before = this.#total;
-    // Reports are repeated (after every refresh of limits): the same total is no new request.
-    if (total !== null && before !== null && JSON.stringify(total) === JSON.stringify(before))
-      return "token_count repeated";
-    this.#total = total ?? before;
-    const usage = isObject(info["last_token_usage"]) ? info["last_token_usage"] : added(total, before);
-    if (usage === null) return "token_count without usage";
-    const prompt = integerField(usage, "input_tokens");
-    const cached = optionalInteger(usage, "cached_input_tokens");
-    const output = optionalInteger(usage, "output_tokens");
-    if (cached !== null && cached > prompt)
-      throw new BadRow(`"cached_input_tokens" ${cached} exceed "input_tokens" ${prompt}`);
-    if (prompt === 0 && (output ?? 0) === 0) return "token_count of nothing";
-    this.#model = scalarText(info["model"]) || this.#model;
-    this.#close(prompt, cached, output, time);
-    return undefined;
-  }
-
-  #close(prompt: number, cached: number | null, output: number | null, time: Ms | null): void {
-    const id = `${this.#job}/${this.requests.length}`;
-    const end = this.#answered ?? time;
-    // Nothing logged in between: the agent asked again at once. A log of counts alone tells only when they were reported.
-    const sent = this.#sent ?? (this.hasText ? (this.#last?.end ?? null) : null);
-    const asked = sent ?? end;
-    const arrival = asked === null ? null : Math.max(asked, this.#last?.arrival ?? asked);
-    const messages = this.#history.slice();
-    this.requests.push(
-      newRequest({
-        request_id: id,
-        job_id: this.#job,
-        turn: this.requests.length,
-        arrival_ms: arrival,
-        after: this.#last === null ? [] : [this.#last.id],
-        think_ms: this.#last === null || sent === null ? null : gapAfter(sent, [this.#last.end]),
-        tool: this.#tools.length > 0 ? this.#tools : null,
-        prompt: messages.some(({ role }) => role !== "system")
-          ? { kind: "messages", messages, tools: null }
-          : lengthPrompt(prompt),
-        recorded: newRecorded({
-          sent_ms: sent,
-          end_ms: end,
-          prompt_tokens: prompt,
-          output_tokens: output,
-          cached_tokens: cached,
-        }),
-        response_text: answerText(this.#answer),
-        metadata: this.#model === null ? null : { model: this.#model },
-      }),
-    );
-    this.#last = { id, end, arrival };
-    this.#items = 0;
-    this.#proceed();
-  }
-
-  #time(row: JsonObject): Ms | null {
-    const text = row["timestamp"];
-    if (text == null) return null;
-    const instant = typeof text === "string" ? parseIsoInstant(text) : null;
-    if (instant === null) throw wrong("timestamp", text, "an ISO 8601 instant");
-    return this.#axis.at(instant);
+function idOf(text: string): string {
+  try {
+    const row = parseLossless(text);
+    const payload = isObject(row) ? (row["payload"] ?? row) : null;
+    return isObject(payload) ? scalarText(payload["id"]) : "";
+  } catch {
+    return "";
   }
 }

@@ -1,0 +1,289 @@
+/**
+ * One Codex session, row by row: what is said becomes the history, and a request is closed by the usage that is reported for it (or, in
+ * logs that report none, by the next input).
+ */
+import type { JsonObject } from "../../core/json.ts";
+import type { Ms } from "../../core/units.ts";
+import { gapAfter, parseIsoInstant, type Instant, type TimeAxis } from "../instant.ts";
+import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
+import { answerText, isObject, scalarText, textOf, toOpenAiMessages } from "../openai-messages.ts";
+import { BadRow } from "../row-account.ts";
+import { integerField, objectField, optionalInteger, stringField, wrong } from "../row-fields.ts";
+import type { ToolCall, TraceRequest } from "../trace-request.ts";
+import { CopiedHistory, parentOf } from "./codex-fork.ts";
+
+/** What is known of a log only after it was read once. */
+export interface CodexMode {
+  /** No usage is reported: every answer is a request of unknown length. */
+  readonly byAnswers: boolean;
+  /** Nothing but time tells where a fork's own rows begin. */
+  readonly forkByTime: boolean;
+}
+
+/** What a running total grew by; all of it where it began anew. */
+function added(total: JsonObject | null, before: JsonObject | null): JsonObject | null {
+  if (total === null) return null;
+  const keys = ["input_tokens", "cached_input_tokens", "output_tokens"] as const;
+  const counts = keys.map((key) => {
+    const [now, then] = [total[key], before?.[key] ?? 0];
+    return typeof now === "number" && typeof then === "number" ? now - then : null;
+  });
+  if (counts.some((count) => count !== null && count < 0)) return total;
+  return Object.fromEntries(keys.map((key, at) => [key, counts[at] ?? undefined]));
+}
+
+export class CodexSession {
+  readonly requests: TraceRequest[] = [];
+  readonly #axis: TimeAxis;
+  readonly #mode: CodexMode;
+  #job: string;
+  #named = false;
+  #parent = "";
+  #made: Instant | null = null;
+  /** The copy of its parent's log that it is still in. */
+  #copy: CopiedHistory | null = null;
+  #model: string | null = null;
+  #total: JsonObject | null = null;
+  /** What the next request holds, and what it waits for. */
+  #history: JsonObject[] = [];
+  #sent: Ms | null = null;
+  #tools: ToolCall[] = [];
+  /** The answer in progress; inputs that come before its usage belong to the request after it. */
+  #answer: JsonObject[] = [];
+  #answering = false;
+  #answered: Ms | null = null;
+  #next: JsonObject[] = [];
+  #nextSent: Ms | null = null;
+  #nextTools: ToolCall[] = [];
+  #last: { readonly id: string; readonly end: Ms | null; readonly arrival: Ms | null } | null = null;
+  readonly #calls = new Map<string, { readonly name: string; readonly time: Ms | null }>();
+  #items = 0;
+  /** Requests of the parent that stand in the copy. */
+  #copied = 0;
+  hasText = false;
+
+  constructor(axis: TimeAxis, name: string, mode: CodexMode) {
+    this.#axis = axis;
+    this.#job = name;
+    this.#mode = mode;
+  }
+
+  get copied(): number {
+    return this.#copied;
+  }
+
+  /** Whether everything so far is its parent's. */
+  get isCopy(): boolean {
+    return this.#copy !== null;
+  }
+
+  /** Whether the log holds another session from this `session_meta` on (logs joined in one file). */
+  isOther(meta: JsonObject): boolean {
+    const id = scalarText(meta["id"]);
+    return this.#named && this.#copy === null && id !== "" && id !== this.#job && id !== this.#parent;
+  }
+
+  /** The log has ended. */
+  end(): void {
+    if (this.#mode.byAnswers && this.#answering) this.#close(null, null, null, null);
+  }
+
+  /** Items since the last request: part of no turn. */
+  pending(): number {
+    return this.#items;
+  }
+
+  take(row: JsonObject): string | undefined {
+    const type = stringField(row, "type");
+    const payload = objectField(row, "payload");
+    const instant = instantOf(row["timestamp"]);
+    const time = this.#axis.at(instant);
+    if (this.#copy?.endsBefore(type, payload, instant) === true) this.#begin();
+    switch (type) {
+      case "session_meta":
+        this.#meta(payload, instant);
+        return type;
+      case "turn_context":
+        this.#model = scalarText(payload["model"]) || this.#model;
+        this.#input(time);
+        return type;
+      case "response_item":
+        return this.#item(payload, time);
+      case "compacted":
+        this.#compact(payload);
+        return type;
+      case "event_msg":
+        if (payload["type"] === "token_count") return this.#usage(payload, time);
+        return `event ${scalarText(payload["type"])}`;
+      default:
+        return type;
+    }
+  }
+
+  #meta(payload: JsonObject, time: Instant | null): void {
+    if (this.#named) {
+      if (this.requests.length === 0 && this.#parent !== "" && payload["id"] === this.#parent)
+        this.#copy ??= new CopiedHistory(this.#job, this.#made, this.#mode.forkByTime);
+      return;
+    }
+    this.#named = true;
+    this.#job = scalarText(payload["id"]) || this.#job;
+    this.#parent = parentOf(payload);
+    this.#made = (payload["timestamp"] == null ? null : instantOf(payload["timestamp"])) ?? time;
+    const system = textOf(
+      isObject(payload["base_instructions"]) ? payload["base_instructions"] : payload["instructions"],
+    );
+    if (system !== "") this.#history.push({ role: "system", content: system });
+  }
+
+  /** The copy has ended: what it said is history, when it said it is not. */
+  #begin(): void {
+    this.#copy = null;
+    this.#proceed();
+    this.#sent = null;
+    this.#tools = [];
+    this.#calls.clear();
+  }
+
+  #item(payload: JsonObject, time: Ms | null): string | undefined {
+    const kind = scalarText(payload["type"]);
+    if (kind === "ghost_snapshot" || kind === "other") return `item ${kind}`;
+    this.#items++;
+    const messages = toOpenAiMessages(payload);
+    if (messages.length > 0) this.hasText = true;
+    if (kind.endsWith("_output")) {
+      this.#result(scalarText(payload["call_id"]), time);
+      this.#input(time, messages);
+      return undefined;
+    }
+    if (kind === "message" && payload["role"] !== "assistant") {
+      this.#input(time, messages);
+      return undefined;
+    }
+    const id = scalarText(payload["call_id"] ?? payload["id"]);
+    if (kind.endsWith("_call") && id !== "")
+      this.#calls.set(id, { name: scalarText(payload["name"]) || kind, time });
+    // An answer whose usage never came (it was interrupted): the new one begins after its inputs.
+    if (this.#answering && this.#next.length > 0) {
+      if (this.#mode.byAnswers && this.#copy === null) this.#close(null, null, null, null);
+      else this.#proceed();
+    }
+    this.#answering = true;
+    if (time !== null) this.#answered = Math.max(this.#answered ?? time, time);
+    this.#answer.push(...messages);
+    return undefined;
+  }
+
+  #input(time: Ms | null, messages: readonly JsonObject[] = []): void {
+    if (this.#answering) {
+      this.#next.push(...messages);
+      if (time !== null) this.#nextSent = Math.max(this.#nextSent ?? time, time);
+    } else {
+      this.#history.push(...messages);
+      if (time !== null) this.#sent = Math.max(this.#sent ?? time, time);
+    }
+  }
+
+  #result(id: string, time: Ms | null): void {
+    const call = this.#calls.get(id);
+    if (call === undefined || call.time === null || time === null || time < call.time) return;
+    (this.#answering ? this.#nextTools : this.#tools).push({ name: call.name, ms: time - call.time });
+  }
+
+  /** The answer and what came after it become the history of the next request. */
+  #proceed(): void {
+    this.#history.push(...toOpenAiMessages(this.#answer), ...this.#next);
+    this.#sent = this.#nextSent;
+    this.#tools = this.#nextTools;
+    this.#answer = [];
+    this.#answering = false;
+    this.#answered = null;
+    this.#next = [];
+    this.#nextSent = null;
+    this.#nextTools = [];
+  }
+
+  #compact(payload: JsonObject): void {
+    const held = Array.isArray(payload["replacement_history"])
+      ? toOpenAiMessages(payload["replacement_history"])
+      : [];
+    const system = this.#history.filter(({ role }, at) => role === "system" && at === 0);
+    const summary = scalarText(payload["message"]);
+    this.#proceed();
+    this.#history = [
+      ...system,
+      ...(held.length > 0 || summary === "" ? held : [{ role: "user", content: summary }]),
+    ];
+  }
+
+  #usage(payload: JsonObject, time: Ms | null): string | undefined {
+    if (!isObject(payload["info"])) return "token_count without usage";
+    const info = payload["info"];
+    const total = isObject(info["total_token_usage"]) ? info["total_token_usage"] : null;
+    const before = this.#total;
+    // Reports are repeated (after every refresh of limits): the same total is no new request.
+    if (total !== null && before !== null && JSON.stringify(total) === JSON.stringify(before))
+      return "token_count repeated";
+    this.#total = total ?? before;
+    const usage = isObject(info["last_token_usage"]) ? info["last_token_usage"] : added(total, before);
+    if (usage === null) return "token_count without usage";
+    const prompt = integerField(usage, "input_tokens");
+    const cached = optionalInteger(usage, "cached_input_tokens");
+    const output = optionalInteger(usage, "output_tokens");
+    if (cached !== null && cached > prompt)
+      throw new BadRow(`"cached_input_tokens" ${cached} exceed "input_tokens" ${prompt}`);
+    if (prompt === 0 && (output ?? 0) === 0) return "token_count of nothing";
+    this.#model = scalarText(info["model"]) || this.#model;
+    if (this.#copy !== null) {
+      this.#copied++;
+      this.#proceed();
+      return "token_count copied from the parent session";
+    }
+    this.#close(prompt, cached, output, time);
+    return undefined;
+  }
+
+  #close(prompt: number | null, cached: number | null, output: number | null, time: Ms | null): void {
+    const id = `${this.#job}/${this.requests.length}`;
+    const end = this.#answered ?? time;
+    // Nothing logged in between: the agent asked again at once. A log of counts alone tells only when they were reported.
+    const sent = this.#sent ?? (this.hasText ? (this.#last?.end ?? null) : null);
+    const asked = sent ?? end;
+    const arrival = asked === null ? null : Math.max(asked, this.#last?.arrival ?? asked);
+    const messages = this.#history.slice();
+    const isTold = messages.some(({ role }) => role !== "system");
+    // An answer to nothing: neither a prompt nor its length is known.
+    if (!isTold && prompt === null) return this.#proceed();
+    this.requests.push(
+      newRequest({
+        request_id: id,
+        job_id: this.#job,
+        turn: this.requests.length,
+        arrival_ms: arrival,
+        after: this.#last === null ? [] : [this.#last.id],
+        think_ms: this.#last === null || sent === null ? null : gapAfter(sent, [this.#last.end]),
+        tool: this.#tools.length > 0 ? this.#tools : null,
+        prompt: isTold ? { kind: "messages", messages, tools: null } : lengthPrompt(prompt ?? 0),
+        recorded: newRecorded({
+          sent_ms: sent,
+          end_ms: end,
+          prompt_tokens: prompt,
+          output_tokens: output,
+          cached_tokens: cached,
+        }),
+        response_text: answerText(this.#answer),
+        metadata: this.#model === null ? null : { model: this.#model },
+      }),
+    );
+    this.#last = { id, end, arrival };
+    this.#items = 0;
+    this.#proceed();
+  }
+}
+
+function instantOf(value: unknown): Instant | null {
+  if (value == null) return null;
+  const instant = typeof value === "string" ? parseIsoInstant(value) : null;
+  if (instant === null) throw wrong("timestamp", value, "an ISO 8601 instant");
+  return instant;
+}
