@@ -23,7 +23,7 @@ function client(line: string): ServegenClient {
   return {
     windows: parseWindows(line, "w.csv"),
     window_s: 600,
-    lengths: parseLengths(
+    ...parseLengths(
       '{"0": {"input_tokens": "{10: 0.25, 20: 0.75}", "output_tokens": "{5: 2.0, 7: 2}"}}',
       "d.json",
     ),
@@ -49,6 +49,20 @@ describe("ServeGen parameters", () => {
     expect(share).toBeCloseTo(0.75, 1);
     const outputs = arrivals.filter((arrival) => arrival.output_tokens === 5).length / arrivals.length;
     expect(outputs).toBeCloseTo(0.5, 1);
+  });
+
+  it("of a client that sends images: the text's length, and that is said", () => {
+    const lengths = parseLengths(
+      '{"0": {"text_tokens": "{41: 1}", "image_tokens": "{900: 1}", "output_tokens": "{7: 1}"}}',
+      "d.json",
+    );
+    const options = parseGenerateOptions({ numJobs: 1, servegen: "w.csv" });
+    const drawn = drawServegen({ ...client("0,40,1,,0,0"), ...lengths }, options, createRng(3));
+    expect(drawn.arrivals).toMatchObject([{ input_tokens: 41, output_tokens: 7 }]);
+    expect(drawn.notes).toContain("ServeGen: requests had images; only their text length is used");
+    expect(() => parseLengths('{"0": {"output_tokens": "{7: 1}"}}', "d.json")).toThrow(
+      "d.json: 0.input_tokens is missing",
+    );
   });
 
   it("read dict literals as numbers and evaluate nothing", () => {

@@ -28,6 +28,8 @@ export interface TokenPdf {
 }
 
 export interface ServegenClient {
+  /** It sends images, too, of which only the text beside them is taken. */
+  readonly hasMedia: boolean;
   readonly windows: readonly ServegenWindow[];
   readonly window_s: Seconds;
   readonly lengths: readonly { start_s: Seconds; input: TokenPdf; output: TokenPdf }[];
@@ -48,7 +50,7 @@ export async function readServegen(csv: string, dataset: string | null): Promise
   const [first, second] = windows;
   const window_s =
     first === undefined || second === undefined ? DEFAULT_WINDOW_S : second.start_s - first.start_s;
-  return { windows, window_s, lengths: parseLengths(await readText(json), json) };
+  return { windows, window_s, ...parseLengths(await readText(json), json) };
 }
 
 function findDataset(csv: string): string {
@@ -86,12 +88,19 @@ export function parseWindows(text: string, file: string): ServegenWindow[] {
   return windows;
 }
 
+/** Clients that send images tell `text_tokens` in place of `input_tokens`. */
 const lengthsSchema = z.record(
   z.string(),
-  z.object({ input_tokens: z.string(), output_tokens: z.string() }).loose(),
+  z
+    .object({
+      input_tokens: z.string().optional(),
+      text_tokens: z.string().optional(),
+      output_tokens: z.string(),
+    })
+    .loose(),
 );
 
-export function parseLengths(text: string, file: string): ServegenClient["lengths"] {
+export function parseLengths(text: string, file: string): Pick<ServegenClient, "lengths" | "hasMedia"> {
   let raw: unknown;
   try {
     raw = JSON.parse(text);
@@ -105,16 +114,26 @@ export function parseLengths(text: string, file: string): ServegenClient["length
       `${file}: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? "not a ServeGen dataset"}`,
     );
   }
+  let hasMedia = false;
+  const inputOf = (
+    start: string,
+    { input_tokens: whole, text_tokens: written }: (typeof parsed.data)[string],
+  ): TokenPdf => {
+    if (whole !== undefined) return parsePdf(whole, `${file}: ${start}.input_tokens`);
+    if (written === undefined) throw new UserError(`${file}: ${start}.input_tokens is missing`);
+    hasMedia = true;
+    return parsePdf(written, `${file}: ${start}.text_tokens`);
+  };
   const lengths = Object.entries(parsed.data)
     .map(([start, entry]) => ({
       start_s: Number(start),
-      input: parsePdf(entry.input_tokens, `${file}: ${start}.input_tokens`),
+      input: inputOf(start, entry),
       output: parsePdf(entry.output_tokens, `${file}: ${start}.output_tokens`),
     }))
     .filter((entry) => entry.input.tokens.length > 0 && entry.output.tokens.length > 0)
     .sort((a, b) => a.start_s - b.start_s);
   if (lengths.length === 0) throw new UserError(`${file}: no token counts in it`);
-  return lengths;
+  return { lengths, hasMedia };
 }
 
 /** `{63: 0.18, 64: 0.51}`: numbers only, nothing is evaluated. */
@@ -176,6 +195,7 @@ export function drawServegen(
   const notes = [
     `ServeGen: seconds ${from} to ${Math.round(from + covered)} of the CSV, ${arrivals.length} requests`,
   ];
+  if (client.hasMedia) notes.push("ServeGen: requests had images; only their text length is used");
   if (arrivals.length < options.numJobs)
     notes.push(`ServeGen: the CSV ends before ${options.numJobs} requests are reached`);
   return { arrivals, notes };
