@@ -41,6 +41,11 @@ export function inspectionText(seen: Inspection): string {
       "think times",
       `${number(think_time.recorded)} recorded, ${number(think_time.inferred)} inferred, ${number(think_time.missing)} unknown${think_time.negative_gaps > 0 ? `, ${number(think_time.negative_gaps)} negative (taken as 0)` : ""}`,
     );
+  const { jobs, budget_ms } = seen.budgets;
+  if (jobs > 0 && budget_ms.min !== null && budget_ms.max !== null) {
+    const [least, most] = [formatDuration(budget_ms.min), formatDuration(budget_ms.max)];
+    row("time budgets", `${number(jobs)} jobs, ${least === most ? least : `${least} to ${most}`}`);
+  }
   if (prefix.optimal_hit_rate !== null)
     row(
       "prefix sharing",
@@ -57,7 +62,7 @@ export function inspectionText(seen: Inspection): string {
         .join(", "),
     );
   const origins = Object.entries(seen.provenance);
-  for (const origin of ["recorded", "inferred", "missing"]) {
+  for (const origin of ["recorded", "inferred", "made up", "missing"]) {
     const names = origins.filter(([, value]) => value === origin).map(([name]) => name.replaceAll("_", " "));
     if (names.length > 0) row(origin, names.join(", "));
   }
