@@ -22,7 +22,6 @@ export const LAYERS: Record<string, { layer: number; peers?: readonly string[] }
   client: { layer: 2 },
   dispatch: { layer: 3 },
   sim: { layer: 3 },
-  capture: { layer: 3 },
   report: { layer: 3 },
   compare: { layer: 3 },
   run: { layer: 4, peers: ["server"] },
