@@ -34,6 +34,16 @@ interface Walk {
   sent: Ms | null;
   ran: ToolCall[];
   turns: number;
+  /** How messages call its file. */
+  readonly file: string;
+}
+
+type Name = Pick<Walk, "job_id" | "prefix" | "agent" | "file"> & { readonly turns?: number };
+
+/** A trajectory of another file. */
+export interface OtherFile {
+  readonly document: JsonObject;
+  readonly file: string;
 }
 
 export class TrajectoryReader {
@@ -41,12 +51,16 @@ export class TrajectoryReader {
   readonly #account: RowAccount;
   readonly #axis: TimeAxis;
   readonly #embedded = new Map<string, JsonObject>();
+  /** What references to other files (objects, or a continuation's document) stand for. */
+  readonly #files: ReadonlyMap<JsonObject, OtherFile>;
+  readonly #walked = new Set<JsonObject>();
   #merged = 0;
   #elsewhere = 0;
 
-  constructor(account: RowAccount, axis: TimeAxis) {
+  constructor(account: RowAccount, axis: TimeAxis, files: ReadonlyMap<JsonObject, OtherFile>) {
     this.#account = account;
     this.#axis = axis;
+    this.#files = files;
   }
 
   notes(): string[] {
@@ -58,15 +72,27 @@ export class TrajectoryReader {
           ]
         : []),
       ...(this.#elsewhere > 0
-        ? [`${this.#elsewhere} sub-agents' trajectories are in other files: their requests are not replayed`]
+        ? [
+            `${this.#elsewhere} trajectories of sub-agents or continuations are in files that are not there: their requests are not replayed`,
+          ]
         : []),
     ];
   }
 
-  trajectory(document: JsonObject, name: string): void {
+  trajectory(document: JsonObject, name: string, file: string): void {
     const job_id = scalarText(document["session_id"]) || scalarText(document["trajectory_id"]) || name;
-    this.#collect(document["subagent_trajectories"]);
-    this.#walk(document, "steps", { job_id, prefix: "", agent: null }, []);
+    let walk = this.#walk(document, "steps", { job_id, prefix: "", agent: null, file }, []);
+    // An agent that filled its context goes on in another file.
+    for (let part = document; walk !== null && part["continued_trajectory_ref"] != null;) {
+      const next = this.#files.get(part);
+      if (next === undefined || this.#walked.has(next.document)) {
+        if (next === undefined) this.#elsewhere++;
+        break;
+      }
+      const where = { job_id, prefix: "", agent: null, file: next.file, turns: walk.turns };
+      walk = this.#walk(next.document, "steps", where, walk.waits);
+      part = next.document;
+    }
   }
 
   #collect(list: unknown): void {
@@ -80,12 +106,9 @@ export class TrajectoryReader {
     }
   }
 
-  #walk(
-    document: JsonObject,
-    where: string,
-    name: Pick<Walk, "job_id" | "prefix" | "agent">,
-    waits: readonly Turn[],
-  ): Turn[] {
+  #walk(document: JsonObject, where: string, name: Name, waits: readonly Turn[]): Walk {
+    this.#walked.add(document);
+    this.#collect(document["subagent_trajectories"]);
     const agent = isObject(document["agent"]) ? document["agent"] : {};
     const walk: Walk = {
       ...name,
@@ -94,12 +117,18 @@ export class TrajectoryReader {
       waits: [...waits],
       sent: null,
       ran: [],
-      turns: 0,
+      turns: name.turns ?? 0,
     };
     arrayAt(document["steps"], where).forEach((step, at) =>
-      handleItem(this.#account, `${where}[${at}]`, step, (row) => this.#step(row, walk, `${where}[${at}]`)),
+      handleItem(
+        this.#account,
+        `${where}[${at}]`,
+        step,
+        (row) => this.#step(row, walk, `${where}[${at}]`),
+        name.file,
+      ),
     );
-    return walk.waits;
+    return walk;
   }
 
   #step(row: JsonObject, walk: Walk, where: string): string | undefined {
@@ -108,24 +137,26 @@ export class TrajectoryReader {
     if (source === "system" || source === "user") {
       const text = textOf(row["message"]);
       if (text !== "") walk.history.push({ role: source, content: text });
-      if (time !== null) walk.sent = Math.max(walk.sent ?? time, time);
+      // What was copied was said before.
+      if (time !== null && row["is_copied_context"] !== true) walk.sent = Math.max(walk.sent ?? time, time);
+      this.#observe(resultsOf(row), walk, where);
       return undefined;
     }
     if (source !== "agent") throw new BadRow(`"source" must be "system", "user" or "agent", not "${source}"`);
     const calls = optionalInteger(row, "llm_call_count");
     if (calls !== null && calls > 1) this.#merged++;
     if (row["is_copied_context"] === true || calls === 0) {
-      this.#remember(row, walk, where, null);
+      this.#remember(row, walk, where);
       return row["is_copied_context"] === true
         ? "step copied from another trajectory"
         : "agent step without a model call";
     }
-    const turn = this.#ask(row, walk, time);
-    this.#remember(row, walk, where, turn);
+    this.#ask(row, walk, time);
+    this.#remember(row, walk, where);
     return undefined;
   }
 
-  #ask(row: JsonObject, walk: Walk, time: Ms | null): Turn {
+  #ask(row: JsonObject, walk: Walk, time: Ms | null): void {
     const span = this.#invocation(row);
     const metrics = isObject(row["metrics"]) ? row["metrics"] : {};
     const prompt_tokens = optionalInteger(metrics, "prompt_tokens");
@@ -171,15 +202,13 @@ export class TrajectoryReader {
         metadata: typeof row["model_name"] === "string" ? { model: row["model_name"] } : null,
       }),
     );
-    const turn = { id, end, arrival };
-    walk.waits = [turn];
+    walk.waits = [{ id, end, arrival }];
     walk.sent = null;
     walk.ran = [];
-    return turn;
   }
 
   /** What the step leaves behind: its answer, its tools' results, its sub-agents. */
-  #remember(row: JsonObject, walk: Walk, where: string, turn: Turn | null): void {
+  #remember(row: JsonObject, walk: Walk, where: string): void {
     const calls = Array.isArray(row["tool_calls"]) ? row["tool_calls"].filter(isObject) : [];
     walk.history.push(
       ...toOpenAiMessages({
@@ -190,13 +219,9 @@ export class TrajectoryReader {
           : {}),
       }),
     );
-    const observation = isObject(row["observation"]) ? row["observation"] : {};
-    const results = Array.isArray(observation["results"]) ? observation["results"].filter(isObject) : [];
-    for (const result of results) {
-      const id = scalarText(result["source_call_id"]);
-      const content = textOf(result["content"]);
-      walk.history.push(id === "" ? { role: "user", content } : { role: "tool", tool_call_id: id, content });
-    }
+    const results = resultsOf(row);
+    const isCopy = row["is_copied_context"] === true;
+    this.#observe(isCopy ? results.map(withoutReference) : results, walk, where);
     for (const call of calls) {
       const span = this.#invocation(call);
       if (span === null) continue;
@@ -206,30 +231,44 @@ export class TrajectoryReader {
       });
       walk.sent = Math.max(walk.sent ?? span.end, span.end);
     }
-    if (turn !== null) this.#subAgents(results, walk, where, turn);
   }
 
-  /** Sub-agents named by a step's results begin after it and are joined by the agent's next step. */
-  #subAgents(results: readonly JsonObject[], walk: Walk, where: string, turn: Turn): void {
+  /** A step's results enter the history; sub-agents that they name begin after it and are joined by the agent's next step. */
+  #observe(results: readonly JsonObject[], walk: Walk, where: string): void {
+    const before = walk.waits;
     const joined: Turn[] = [];
+    for (const result of results) {
+      const id = scalarText(result["source_call_id"]);
+      const content = textOf(result["content"]);
+      if (id !== "") walk.history.push({ role: "tool", tool_call_id: id, content });
+      else if (content !== "") walk.history.push({ role: "user", content });
+    }
     for (const result of results) {
       const references: unknown = result["subagent_trajectory_ref"];
       for (const reference of (Array.isArray(references) ? references : [references]).filter(isObject)) {
         const id = scalarText(reference["trajectory_id"]) || scalarText(reference["session_id"]);
-        const own = this.#embedded.get(id);
+        const other = this.#files.get(reference);
+        const own = this.#embedded.get(id) ?? other?.document;
         if (own === undefined) {
           this.#elsewhere++;
           continue;
         }
         // Walked once: a second reference to the same trajectory adds nothing.
-        for (const key of ["trajectory_id", "session_id"]) this.#embedded.delete(scalarText(own[key]));
+        if (this.#walked.has(own)) continue;
         const agent = isObject(own["agent"]) ? scalarText(own["agent"]["name"]) : "";
-        const name = { job_id: walk.job_id, prefix: `${walk.prefix}${id}/`, agent: agent || id };
-        const last = this.#walk(own, `${where}.${id}.steps`, name, [turn]);
-        joined.push(...last.filter((one) => one !== turn));
+        const called = id || `sub-agent ${this.#walked.size}`;
+        const name = {
+          job_id: walk.job_id,
+          prefix: `${walk.prefix}${called}/`,
+          agent: agent || called,
+          file: other?.file ?? walk.file,
+        };
+        const place = other === undefined ? `${where}.${called}.steps` : "steps";
+        const last = this.#walk(own, place, name, before).waits;
+        joined.push(...last.filter((one) => !before.includes(one)));
       }
     }
-    if (joined.length > 0) walk.waits = [turn, ...joined];
+    if (joined.length > 0) walk.waits = [...before, ...joined];
   }
 
   /** NeMo's own times of a step or a tool call, Unix seconds. */
@@ -247,4 +286,14 @@ export class TrajectoryReader {
     if (instant === null) throw new BadRow(`"timestamp" is no instant: ${textOf(value)}`);
     return this.#axis.at(instant);
   }
+}
+
+function resultsOf(row: JsonObject): JsonObject[] {
+  const observation = isObject(row["observation"]) ? row["observation"] : {};
+  return Array.isArray(observation["results"]) ? observation["results"].filter(isObject) : [];
+}
+
+/** A copied step's sub-agents ran when the step did. */
+function withoutReference({ subagent_trajectory_ref: _reference, ...rest }: JsonObject): JsonObject {
+  return rest;
 }

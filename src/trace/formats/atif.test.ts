@@ -1,6 +1,10 @@
 /** ATIF trajectories: steps as turns, tool results, invocation times, embedded sub-agents. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { linksOf, readWritten, rowsAddUp } from "../../../test/trace/written-trace.ts";
+import type { Trace } from "../trace.ts";
 import { atif } from "./atif.ts";
 
 const T0 = Date.UTC(2026, 0, 2) / 1000;
@@ -143,7 +147,7 @@ describe("atif", () => {
     expect(rowsAddUp(trace)).toBe(true);
     expect(trace.notes.slice(1)).toEqual([
       "1 agent steps stand for several model calls each: one request is sent for each step",
-      "1 sub-agents' trajectories are in other files: their requests are not replayed",
+      "1 trajectories of sub-agents or continuations are in files that are not there: their requests are not replayed",
     ]);
   });
 
@@ -155,5 +159,109 @@ describe("atif", () => {
       /steps\[0\]: an agent step with neither/,
     );
     await expect(readWritten(atif, { steps: 1 })).rejects.toThrow(/"steps" must be an array, not a number/);
+  });
+});
+
+describe("atif in several files", () => {
+  const agent = (from: number, to: number, message: string, more: object = {}): object => ({
+    step_id: 2,
+    source: "agent",
+    message,
+    ...invocation(from, to),
+    ...more,
+  });
+  const observing = (content: string, ...paths: object[]): object => ({
+    observation: { results: [{ content, subagent_trajectory_ref: paths }] },
+  });
+  const path = (trajectory_path: string): object => ({ session_id: trajectory_path, trajectory_path });
+  // A summary made by two sub-agents, told by a step of the system; then the rest in another file.
+  const files: Record<string, unknown> = {
+    "trajectory.json": document(
+      [
+        user(0, "q"),
+        agent(1, 2, "a"),
+        {
+          step_id: 3,
+          source: "system",
+          message: "summarized",
+          ...observing("", path("trajectory.sum-1.json"), path("/logs/agent/trajectory.sum-2.json")),
+        },
+        agent(
+          9,
+          10,
+          "b",
+          observing("gone", path("trajectory.missing.json"), path("s3://x/trajectory.sum-1.json")),
+        ),
+      ],
+      { continued_trajectory_ref: "trajectory.cont-1.json" },
+    ),
+    "trajectory.sum-1.json": document([
+      user(2, "sum"),
+      agent(3, 4, "x", observing("", path("trajectory.json"))),
+    ]),
+    "trajectory.sum-2.json": document([user(2, "ask"), agent(5, 6, "y")], { agent: { name: "asker" } }),
+    "trajectory.cont-1.json": document([
+      {
+        step_id: 1,
+        source: "user",
+        is_copied_context: true,
+        message: "q",
+        timestamp: "2020-01-01T00:00:00Z",
+      },
+      agent(1, 2, "a", { is_copied_context: true, ...observing("", path("trajectory.sum-1.json")) }),
+      agent(12, 13, "c"),
+    ]),
+  };
+  const readFiles = async (name: string): Promise<Trace> => {
+    const folder = mkdtempSync(join(tmpdir(), "reprise-atif-"));
+    for (const [file, value] of Object.entries(files))
+      writeFileSync(join(folder, file), JSON.stringify(value));
+    const trace = await atif.read(join(folder, name), { skipBad: false });
+    rmSync(folder, { recursive: true });
+    return trace;
+  };
+  const links = {
+    "s/0": [[], null],
+    "s/trajectory.sum-1.json/0": [["s/0"], 1000],
+    "s//logs/agent/trajectory.sum-2.json/0": [["s/0"], 3000],
+    "s/1": [["s//logs/agent/trajectory.sum-2.json/0", "s/0", "s/trajectory.sum-1.json/0"], 3000],
+    "s/2": [["s/1"], 2000],
+  };
+
+  it("resolves sub-agents and continuations beside the file, each once, and counts what is missing", async () => {
+    const trace = await readFiles("trajectory.json");
+    expect(linksOf(trace)).toEqual(links);
+    expect(trace.requests.find(({ agent: name }) => name === "asker")?.request_id).toBe(
+      "s//logs/agent/trajectory.sum-2.json/0",
+    );
+    expect(trace.requests.find(({ request_id }) => request_id === "s/2")?.prompt).toMatchObject({
+      messages: [
+        { role: "user", content: "q" },
+        { role: "assistant", content: "a" },
+      ],
+    });
+    expect(trace.rows).toEqual({
+      read: 11,
+      used: 10,
+      skipped: { "step copied from another trajectory": 1 },
+      refused: 0,
+    });
+    expect(trace.notes.slice(1)).toEqual([
+      "2 trajectories of sub-agents or continuations are in files that are not there: their requests are not replayed",
+    ]);
+  });
+
+  it("reads a folder's trajectories once, parts with their whole", async () => {
+    const trace = await readFiles("");
+    expect(linksOf(trace)).toEqual(links);
+  });
+
+  it("names the file of a bad step", async () => {
+    const kept = files["trajectory.sum-2.json"];
+    files["trajectory.sum-2.json"] = document([{ source: "robot" }]);
+    await expect(readFiles("trajectory.json")).rejects.toThrow(
+      /trajectory\.sum-2\.json: steps\[0\]: "source" must be/,
+    );
+    files["trajectory.sum-2.json"] = kept;
   });
 });

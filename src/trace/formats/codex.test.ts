@@ -270,7 +270,7 @@ describe("codex forks", () => {
     }
     const trace = await codex.read(folder, { skipBad: false });
     rmSync(folder, { recursive: true });
-    expect(trace.requests.map(({ request_id, arrival_ms }) => [request_id, arrival_ms]).sort()).toEqual([
+    expect(trace.requests.map(({ request_id, arrival_ms }) => [request_id, arrival_ms])).toEqual([
       ["f/0", 62_000 - 100],
       ["p/0", 0],
     ]);
