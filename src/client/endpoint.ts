@@ -1,6 +1,6 @@
 /** Where requests go: a base URL in any form people write, the protocol's path, and credentials kept out of sight. */
 import { UserError } from "../core/failure.ts";
-import { secrets } from "../core/secret.ts";
+import { isSecretField, secrets } from "../core/secret.ts";
 
 export interface Endpoint {
   /** Scheme, host and port, with path `/`; no credentials. */
@@ -39,6 +39,7 @@ export function parseBaseUrl(text: string): BaseUrl {
   }
   if ((url.protocol !== "http:" && url.protocol !== "https:") || url.hostname === "" || trimmed === "")
     throw badUrl(trimmed);
+  hideQuery(url.search);
   return {
     origin: new URL(`${url.protocol}//${url.host}/`),
     path: url.pathname.replace(/\/+/g, "/").replace(/\/$/, ""),
@@ -60,6 +61,7 @@ export function resolveEndpoint(baseUrl: string, defaultPath: string, endpoint?:
   const base = parseBaseUrl(baseUrl);
   const given = endpoint == null || endpoint.trim() === "" ? null : endpoint.trim();
   const [pathPart, query] = splitQuery(given ?? defaultPath);
+  hideQuery(query);
   const own = segments(base.path);
   const wanted = segments(pathPart);
   const shared = overlap(own, wanted);
@@ -94,6 +96,20 @@ function makeEndpoint(base: BaseUrl, path: string, query: string): Endpoint {
     authorization: base.authorization,
     display: base.origin.origin + pathname,
   };
+}
+
+/** Some servers take their key in the query. */
+function hideQuery(query: string): void {
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (!isSecretField(name)) continue;
+    secrets.add(value);
+    // As it was written, where that is escaped in another way.
+    secrets.add(query.match(new RegExp(`[?&]${escape(name)}=([^&]*)`))?.[1]);
+  }
+}
+
+function escape(text: string): string {
+  return text.replace(/[^\w]/g, "\\$&");
 }
 
 function basicAuthorization(url: URL): string | null {

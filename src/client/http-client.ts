@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import type { Clock } from "../core/clock.ts";
 import { UserError } from "../core/failure.ts";
-import type { JsonObject } from "../core/json.ts";
-import { secrets } from "../core/secret.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import { isSecretField, secrets } from "../core/secret.ts";
 import type { Ms } from "../core/units.ts";
 import type { Observation } from "../record/observation.ts";
 import type { Client, InFlight, ModelRequest, PreparedRequest, StreamListener } from "./client.ts";
@@ -92,6 +92,7 @@ class ProtocolHttpClient implements HttpClient, ExchangeContext {
     this.timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.retries = options.retries ?? 0;
     this.#extraBody = options.extraBody ?? null;
+    hideSecrets(this.#extraBody);
     this.#userHeaders = options.headers ?? {};
     checkUserHeaders(this.#userHeaders);
     this.#headers = {
@@ -173,6 +174,15 @@ class ProtocolHttpClient implements HttpClient, ExchangeContext {
     for (const exchange of this.#inFlight) exchange.cancel("aborted", "the client was closed");
     this.#timeouts.close();
     await this.transport.close();
+  }
+}
+
+/** Keys that a gateway takes in the body. */
+function hideSecrets(value: JsonValue): void {
+  if (value === null || typeof value !== "object") return;
+  for (const [name, item] of Object.entries(value)) {
+    if (typeof item === "string" && isSecretField(name)) secrets.add(item);
+    else hideSecrets(item as JsonValue);
   }
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { readApiKey } from "../../src/client/api-key.ts";
+import { redactedJson } from "../../src/record/redacted-json.ts";
 import { DONE, event, FIN, R } from "../stub/events.ts";
 import { send, stubClient } from "../stub/send.ts";
 import { type StubServer, startStub } from "../stub/stub-server.ts";
@@ -83,6 +84,33 @@ describe("case 35: a secret goes into the request header and nowhere else", () =
     ]);
     await client.close();
   });
+
+  it.each([
+    ["in the query", { endpoint: `/v1/completions?api_key=${encodeURIComponent(KEY)}` }],
+    ["in the body", { extraBody: { gateway: { api_key: KEY } } }],
+  ])("%s", async (_name, options) => {
+    await echoing();
+    const client = stubClient(stub.url, options);
+    const seen = [];
+    for (let i = 0; i < 6; i++) seen.push(await send(client));
+    expect(stub.requests[0]?.path + String(stub.requests[0]?.body)).toContain(KEY);
+    // What the manifest would hold.
+    expect(redactedJson([seen, options, client.endpoint])).not.toContain("CANARY");
+    await client.close();
+  });
+
+  it.each(["sk-CAN******6789", "sk-CANARY***", "sk-CANARY-0...6789", "`sk-CANARY-01…`"])(
+    "masked by the server: %s",
+    async (masked) => {
+      const body = JSON.stringify({ error: { message: `Incorrect API key provided: ${masked}.` } });
+      stub = await startStub(() => [{ bytes: response([body], "length", { status: "401 X" }) }]);
+      const client = stubClient(stub.url, { apiKey: KEY });
+      const { failure } = await send(client);
+      expect(failure?.message).toContain("Incorrect API key provided: ");
+      expect(failure?.message).not.toContain("sk-CAN");
+      await client.close();
+    },
+  );
 
   it("by a file", async () => {
     const folder = mkdtempSync(join(tmpdir(), "reprise-key-"));
