@@ -1,6 +1,6 @@
 /**
- * Reading a trace of our own format against a bare `JSON.parse` of its lines (goal: ≤ 1.5 ×), and the memory it takes.
- * Every measurement is a fresh process; the two alternate, and medians are compared.
+ * Reading a trace of our own format, and reading and planning it, against a bare `JSON.parse` of its lines (goal: ≤ 1.5 ×), and
+ * the memory that takes. Every measurement is a fresh process; they alternate, and medians are compared.
  *
  *   node bench/trace-bench.mjs [--rows 1000000] [--rounds 5]
  */
@@ -26,7 +26,13 @@ async function main() {
   try {
     const bundle = join(folder, "reader.mjs");
     await build({
-      entryPoints: [join(root, "src/trace/reader.ts")],
+      stdin: {
+        contents: ["trace/reader", "trace/jobs", "plan/plan-trace"]
+          .map((module) => `export * from "./src/${module}.ts";`)
+          .join("\n"),
+        resolveDir: root,
+        loader: "ts",
+      },
       bundle: true,
       platform: "node",
       format: "esm",
@@ -36,10 +42,10 @@ async function main() {
     for (const shape of ["lengths", "text", "blocks"]) {
       const file = join(folder, `${shape}.jsonl`);
       const bytes = await writeRows(file, rows, shape);
-      const times = { parse: [], read: [] };
-      let rss = 0;
+      const times = { parse: [], read: [], plan: [] };
+      const peak = { parse: 0, read: 0, plan: 0 };
       for (let round = 0; round < rounds; round++) {
-        for (const what of ["parse", "read"]) {
+        for (const what of ["parse", "read", "plan"]) {
           const args = [
             fileURLToPath(import.meta.url),
             "--measure",
@@ -52,13 +58,15 @@ async function main() {
           const result = JSON.parse(execFileSync(process.execPath, args, { encoding: "utf8" }));
           if (result.rows !== rows) throw new Error(`${what}: ${result.rows} rows instead of ${rows}`);
           times[what].push(result.ms);
-          if (what === "read") rss = Math.max(rss, result.rss_mb);
+          peak[what] = Math.max(peak[what], result.rss_mb);
         }
       }
-      const [parse, read] = [median(times.parse), median(times.read)];
+      const parse = median(times.parse);
+      const against = (what) =>
+        `${Math.round(median(times[what]))} ms, ratio ${(median(times[what]) / parse).toFixed(2)}, peak ${Math.round(peak[what])} MB`;
       console.log(
-        `${shape.padEnd(8)} ${rows} rows, ${Math.round(bytes / rows)} bytes each: JSON.parse of the lines ${Math.round(parse)} ms, ` +
-          `readTrace ${Math.round(read)} ms, ratio ${(read / parse).toFixed(2)}, peak ${Math.round(rss)} MB (${Math.round((rss * 2 ** 20) / rows)} bytes a row)`,
+        `${shape.padEnd(8)} ${rows} rows, ${Math.round(bytes / rows)} bytes each: JSON.parse of the lines ${Math.round(parse)} ms; ` +
+          `read ${against("read")}; read and planned ${against("plan")}`,
       );
       rmSync(file);
     }
@@ -77,8 +85,9 @@ async function measure(what, file, bundle) {
       if (row.job_id !== "") rows++;
     }
   } else {
-    const { readTrace } = await import(pathToFileURL(bundle).href);
+    const { readTrace, resolveJobs, planTrace } = await import(pathToFileURL(bundle).href);
     kept = await readTrace(file);
+    if (what === "plan") kept = planTrace(resolveJobs(kept.requests));
     rows = kept.requests.length;
   }
   const ms = Number(process.hrtime.bigint() - start) / 1e6;

@@ -19,39 +19,51 @@ const CR = 13;
 /** Batches of lines (for speed: one `await` per read, not per line). Blank lines are kept; callers skip them. */
 export async function* readLineBatches(path: string): AsyncGenerator<Line[]> {
   let number = 0;
+  for await (const block of readLineBlocks(path)) {
+    const batch: Line[] = [];
+    let start = 0;
+    for (let end = block.indexOf(LF); end !== -1; end = block.indexOf(LF, start)) {
+      batch.push({ number: ++number, text: lineText(path, block, start, end) });
+      start = end + 1;
+    }
+    yield batch;
+  }
+}
+
+/** Whole lines as bytes: every block ends with a line feed, which is added where the file ends without one. */
+export async function* readLineBlocks(path: string): AsyncGenerator<Buffer> {
   // The start of a line whose end has not come; pieces are joined once, so that a long line costs linear time.
   let rest: Buffer[] = [];
   for await (const chunk of readBytes(path)) {
-    const batch: Line[] = [];
     let start = 0;
-    for (let end = chunk.indexOf(LF); end !== -1; end = chunk.indexOf(LF, start)) {
-      if (rest.length > 0) {
-        rest.push(chunk.subarray(0, end));
-        batch.push({ number: ++number, text: lineText(path, Buffer.concat(rest)) });
-        rest = [];
-      } else {
-        const stop = end > start && chunk[end - 1] === CR ? end - 1 : end;
-        batch.push({ number: ++number, text: chunk.toString("utf8", start, stop) });
+    if (rest.length > 0) {
+      start = chunk.indexOf(LF) + 1;
+      if (start === 0) {
+        rest.push(chunk);
+        continue;
       }
-      start = end + 1;
+      yield Buffer.concat([...rest, chunk.subarray(0, start)]);
+      rest = [];
     }
-    if (start < chunk.length) rest.push(start === 0 ? chunk : chunk.subarray(start));
-    if (batch.length > 0) yield batch;
+    const end = chunk.lastIndexOf(LF) + 1;
+    if (end > start) yield chunk.subarray(start, end);
+    if (Math.max(start, end) < chunk.length) rest.push(chunk.subarray(Math.max(start, end)));
   }
-  if (rest.length > 0) yield [{ number: ++number, text: lineText(path, Buffer.concat(rest)) }];
+  if (rest.length > 0) yield Buffer.concat([...rest, Buffer.of(LF)]);
 }
 
-function lineText(path: string, bytes: Buffer): string {
-  return decode(path, bytes[bytes.length - 1] === CR ? bytes.subarray(0, bytes.length - 1) : bytes);
+/** The text of the line bytes[from, to), without the CR before its end. */
+export function lineText(path: string, bytes: Buffer, from: number, to: number): string {
+  return decode(path, bytes, from, to > from && bytes[to - 1] === CR ? to - 1 : to);
 }
 
-function decode(path: string, bytes: Buffer): string {
+function decode(path: string, bytes: Buffer, from = 0, to = bytes.length): string {
   try {
-    return bytes.toString("utf8");
+    return bytes.toString("utf8", from, to);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_STRING_TOO_LONG") throw error;
     const name = path === "-" ? "standard input" : path;
-    throw new UserError(`${name}: ${Math.round(bytes.length / 2 ** 20)} MiB in one line or document`, {
+    throw new UserError(`${name}: ${Math.round((to - from) / 2 ** 20)} MiB in one line or document`, {
       hint: "at most 512 MiB can be read as one; split it, or write one row a line",
       cause: error,
     });

@@ -4,7 +4,8 @@
  * says what time it is, in ms from `t0`.
  */
 import type { Ms } from "../core/units.ts";
-import type { Plan, PlannedRequest } from "../plan/plan.ts";
+import type { Plan, Release } from "../plan/plan.ts";
+import { scheduleAt } from "../plan/planned-requests.ts";
 import { knownDues } from "./plan-graph.ts";
 import { ReleaseQueue } from "./release-queue.ts";
 import { SlotPool } from "./slot-pool.ts";
@@ -56,7 +57,8 @@ export class Admission {
     this.#jobsCapped = plan.max_concurrent_jobs !== null;
     const slotRequests: number[] = [];
     const slotJobs = new Set<number>();
-    for (const { index, job, release } of plan.requests) {
+    for (let index = 0; index < n; index++) {
+      const { job, release } = scheduleAt(plan.requests, index);
       if (release.kind === "at") {
         this.intended[index] = release.offset_ms;
       } else if (release.kind === "slot") {
@@ -105,7 +107,7 @@ export class Admission {
       if (this.#nextSlotRequest >= this.#slotRequests.length) return -1;
       const waiting = this.#slotRequests[this.#nextSlotRequest++] as number;
       const since = this.#slots.take();
-      const intended = since + delayOf(this.#request(waiting));
+      const intended = since + delayOf(this.#release(waiting));
       this.intended[waiting] = intended;
       if (this.#plan.max_concurrency !== null) this.slot[waiting] = since;
       if (intended <= now) return waiting;
@@ -139,9 +141,9 @@ export class Admission {
     while (this.#toldRoots.length === 0) {
       if (this.#toldJobs >= this.#slotJobs.length || this.#toldJobs >= this.#nextSlotJob + jobsAhead)
         return -1;
-      const job = this.#plan.jobs[this.#slotJobs[this.#toldJobs++] as number];
+      const job = this.#plan.jobs.at(this.#slotJobs[this.#toldJobs++] as number);
       for (const index of job?.requests ?? []) {
-        if (this.#request(index).release.kind === "slot") this.#toldRoots.push(index);
+        if (this.#release(index).kind === "slot") this.#toldRoots.push(index);
       }
     }
     return this.#toldRoots.shift() as number;
@@ -165,7 +167,7 @@ export class Admission {
       const index = this.#timed.pop();
       if (this.#withdrawn[index] === 1) continue;
       if (this.#reserved[index] === 1) return index;
-      const { job } = this.#request(index);
+      const { job } = scheduleAt(this.#plan.requests, index);
       if (!this.#jobsCapped || this.#jobStarted[job] === 1) {
         this.#ready.push(index, this.intended[index] as Ms);
         continue;
@@ -186,7 +188,7 @@ export class Admission {
     while (this.#jobsCapped && this.#jobSlots.available) {
       const first = this.#gate.pop();
       if (first !== -1) {
-        const { job } = this.#request(first);
+        const { job } = scheduleAt(this.#plan.requests, first);
         const since = this.#jobSlots.take();
         this.#jobStarted[job] = 1;
         for (const index of this.#gated.get(job) ?? []) {
@@ -206,8 +208,8 @@ export class Admission {
     if (this.#jobStarted[job] === 1) return;
     const since = this.#jobSlots.take();
     this.#jobStarted[job] = 1;
-    for (const index of this.#plan.jobs[job]?.requests ?? []) {
-      const { release } = this.#request(index);
+    for (const index of this.#plan.jobs.at(job)?.requests ?? []) {
+      const release = this.#release(index);
       if (release.kind !== "slot") continue;
       this.slot[index] = since;
       this.release(index, since + release.delay_ms);
@@ -221,11 +223,11 @@ export class Admission {
     this.slot[index] = Number.isNaN(earlier) ? granted : Math.max(earlier, granted);
   }
 
-  #request(index: number): PlannedRequest {
-    return this.#plan.requests[index] as PlannedRequest;
+  #release(index: number): Release {
+    return scheduleAt(this.#plan.requests, index).release;
   }
 }
 
-function delayOf({ release }: PlannedRequest): Ms {
+function delayOf(release: Release): Ms {
   return release.kind === "slot" ? release.delay_ms : 0;
 }

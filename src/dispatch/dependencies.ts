@@ -1,6 +1,7 @@
 /** How far the jobs of one run have got: which turns wait for whom, what an end releases, what a failure skips. */
 import type { Ms } from "../core/units.ts";
 import type { Plan } from "../plan/plan.ts";
+import { scheduleAt } from "../plan/planned-requests.ts";
 import { PlanGraph } from "./plan-graph.ts";
 
 export class Dependencies {
@@ -26,7 +27,8 @@ export class Dependencies {
     this.#unsentParents = this.#graph.parentCount.slice();
     this.#parentEnd = new Float64Array(plan.requests.length);
     this.#skipped = new Uint8Array(plan.requests.length);
-    for (const { index, release } of plan.requests) {
+    for (let index = 0; index < plan.requests.length; index++) {
+      const { release } = scheduleAt(plan.requests, index);
       if (release.kind !== "at") continue;
       for (const parent of release.needs ?? []) {
         const children = this.#timedChildren.get(parent);
@@ -105,7 +107,7 @@ export class Dependencies {
   }
 
   #think(index: number): Ms {
-    const release = this.#plan.requests[index]?.release;
-    return release?.kind === "after" ? release.think_ms : 0;
+    const { release } = scheduleAt(this.#plan.requests, index);
+    return release.kind === "after" ? release.think_ms : 0;
   }
 }

@@ -390,7 +390,7 @@ export class Dispatcher {
   }
 
   #request(index: number): PlannedRequest {
-    return this.#plan.requests[index] as PlannedRequest;
+    return this.#plan.requests.at(index) as PlannedRequest;
   }
 }
 

@@ -39,7 +39,7 @@ export class LiveHistory {
       for (const parent of request.release.parents) {
         if (seen.has(parent)) continue;
         seen.add(parent);
-        open.push(this.#plan.requests[parent] as PlannedRequest);
+        open.push(this.#plan.requests.at(parent) as PlannedRequest);
       }
     }
     return [...seen].sort((a, b) => a - b).flatMap((index) => this.#answers.get(index) ?? []);
@@ -47,6 +47,6 @@ export class LiveHistory {
 
   /** The job is over: its answers are needed no more. */
   forget(job: number): void {
-    for (const index of this.#plan.jobs[job]?.requests ?? []) this.#answers.delete(index);
+    for (const index of this.#plan.jobs.at(job)?.requests ?? []) this.#answers.delete(index);
   }
 }

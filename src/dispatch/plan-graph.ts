@@ -1,5 +1,7 @@
 /** The plan's dependencies in flat arrays: who waits for whom. */
+import { IndexColumn, NumberColumn } from "../core/column.ts";
 import type { Plan } from "../plan/plan.ts";
+import { scheduleAt } from "../plan/planned-requests.ts";
 import type { KnownDues } from "./release-queue.ts";
 
 export class PlanGraph {
@@ -15,10 +17,11 @@ export class PlanGraph {
     this.childStart = new Uint32Array(n + 1);
     this.parentCount = new Uint32Array(n);
     let edges = 0;
-    plan.requests.forEach((request, i) => {
-      if (request.index !== i) throw new Error(`plan: request ${i} says it is ${request.index}`);
-      if (request.release.kind !== "after") return;
-      const { parents } = request.release;
+    for (let i = 0; i < n; i++) {
+      const { index, release } = scheduleAt(plan.requests, i);
+      if (index !== i) throw new Error(`plan: request ${i} says it is ${index}`);
+      if (release.kind !== "after") continue;
+      const { parents } = release;
       if (parents.length === 0) throw new Error(`plan: request ${i} is released after nothing`);
       this.parentCount[i] = parents.length;
       edges += parents.length;
@@ -26,20 +29,21 @@ export class PlanGraph {
         if (!(parent >= 0 && parent < n)) throw new Error(`plan: request ${i} has no parent ${parent}`);
         this.childStart[parent + 1] = (this.childStart[parent + 1] as number) + 1;
       }
-    });
+    }
     for (let i = 0; i < n; i++) {
       this.childStart[i + 1] = (this.childStart[i + 1] as number) + (this.childStart[i] as number);
     }
     this.children = new Uint32Array(edges);
     const next = this.childStart.slice();
-    plan.requests.forEach((request, i) => {
-      if (request.release.kind !== "after") return;
-      for (const parent of request.release.parents) {
+    for (let i = 0; i < n; i++) {
+      if (this.parentCount[i] === 0) continue;
+      const { release } = scheduleAt(plan.requests, i);
+      for (const parent of release.kind === "after" ? release.parents : []) {
         const at = next[parent] as number;
         this.children[at] = i;
         next[parent] = at + 1;
       }
-    });
+    }
     this.#refuseCycles(n);
   }
 
@@ -66,15 +70,13 @@ export class PlanGraph {
 
 /** Requests that are released by time. */
 export function knownDues(plan: Plan): KnownDues {
-  let n = 0;
-  for (const { release } of plan.requests) if (release.kind === "at") n++;
-  const indices = new Uint32Array(n);
-  const dues = new Float64Array(n);
-  let k = 0;
-  for (const { index, release } of plan.requests) {
+  const indices = new IndexColumn();
+  const dues = new NumberColumn();
+  for (let index = 0; index < plan.requests.length; index++) {
+    const { release } = scheduleAt(plan.requests, index);
     if (release.kind !== "at") continue;
-    indices[k] = index;
-    dues[k++] = release.offset_ms;
+    indices.push(index);
+    dues.push(release.offset_ms);
   }
-  return { indices, dues };
+  return { indices: Uint32Array.from(indices.values()), dues: dues.values() };
 }

@@ -1,7 +1,8 @@
 /** From what the client observed to the line of the log: times shifted to the run's `t0`, nothing else changed. */
 import type { Failure } from "../core/failure.ts";
 import type { Ms } from "../core/units.ts";
-import type { Plan, PlannedJob, PlannedRequest } from "../plan/plan.ts";
+import type { Plan, PlannedRequest } from "../plan/plan.ts";
+import { jobIdAt, requestIdAt } from "../plan/planned-requests.ts";
 import type { Observation } from "../record/observation.ts";
 import type { RequestRecord, RequestStatus } from "../record/request-record.ts";
 
@@ -28,15 +29,13 @@ export function dispatchedOf(
   index: number,
   times: { readonly intended: Float64Array; readonly slot: Float64Array },
 ): Dispatched {
-  const planned = plan.requests[index] as PlannedRequest;
+  const planned = plan.requests.at(index) as PlannedRequest;
   const { release } = planned;
   return {
     planned,
-    job_id: (plan.jobs[planned.job] as PlannedJob).job_id,
+    job_id: jobIdAt(plan.jobs, planned.job),
     after:
-      release.kind === "after"
-        ? release.parents.map((parent) => (plan.requests[parent] as PlannedRequest).request_id)
-        : [],
+      release.kind === "after" ? release.parents.map((parent) => requestIdAt(plan.requests, parent)) : [],
     intended_ms: known(times.intended[index]),
     slot_ms: known(times.slot[index]),
   };

@@ -92,14 +92,14 @@ function simulate(plan: Plan, items: readonly Drawn[], cap: number | null): Expe
   const open = new Set(items.keys());
   const running = new Map<number, { end: number; sent: number; intended: number }>();
   const dead = (i: number): boolean => {
-    const { release } = plan.requests[i] as PlannedRequest;
+    const { release } = plan.requests.at(i) as PlannedRequest;
     return (
       release.kind === "after" &&
       release.parents.some((p) => ["failed", "skipped"].includes(out[p]?.status ?? ""))
     );
   };
   const intendedOf = (i: number): number | null => {
-    const { release } = plan.requests[i] as PlannedRequest;
+    const { release } = plan.requests.at(i) as PlannedRequest;
     if (release.kind === "at") return release.offset_ms;
     if (release.kind === "slot") return null;
     const ends = release.parents.map((p) =>

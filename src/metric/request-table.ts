@@ -1,7 +1,7 @@
 /** All requests of a run as columns, filled in one pass over the log. */
 import { FAILURE_CODES, UserError } from "../core/failure.ts";
 import type { RequestRecord, RequestStatus } from "../record/request-record.ts";
-import { IndexColumn, NumberColumn, groupBy } from "./column.ts";
+import { IndexColumn, NumberColumn, groupBy } from "../core/column.ts";
 import { GapPool } from "./gap-pool.ts";
 import {
   POOLED_METRICS,

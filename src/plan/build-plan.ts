@@ -1,18 +1,13 @@
 import type { Ms } from "../core/units.ts";
-import { optimalPrefixReuse, type PrefixReuse } from "../trace/prefix.ts";
-import { recordedPromptTokens, type TracePrompt } from "../trace/trace-request.ts";
 import type { Pacing } from "../record/manifest.ts";
+import { type PrefixReuse, reuseOfColumns } from "../trace/prefix.ts";
 import { commonPrefixes } from "./common-prefix.ts";
+import { orderByTime } from "./entries.ts";
+import { countEmptyPrompts, PlannedJobs, PlannedRequests, type PlanLayout } from "./planned-requests.ts";
 import type { PlanOptions } from "./plan-options.ts";
-import type { Plan, PlannedJob, PlannedRequest, Release } from "./plan.ts";
-import { type OutputAccount, outputLength, outputNotes } from "./transforms/output-length.ts";
-import { jobStart, type WorkJob, type Workload, type WorkTurn } from "./workload.ts";
-
-interface Slot {
-  readonly job: number;
-  readonly turn: number;
-  readonly release: Release | null;
-}
+import type { Plan } from "./plan.ts";
+import { outputNotes, toldOutput } from "./transforms/output-length.ts";
+import { countJobs, countTurns, jobStarts, type Workload } from "./workload.ts";
 
 /**
  * The last step: every turn of the workload becomes a planned request. Plan order is the order of intended times as far
@@ -25,180 +20,110 @@ export function buildPlan(
   options: PlanOptions,
   account: { notes: readonly string[]; gaps_capped: number },
 ): Plan {
-  const jobs = orderJobs(work);
-  const slots = orderTurns(jobs, pacing);
-  const indexOf = jobs.map((job) => new Int32Array(job.turns.length));
-  slots.forEach((slot, index) => {
-    (indexOf[slot.job] as Int32Array)[slot.turn] = index;
-  });
-  const commonOf =
-    options.keep_common && jobs.some((job) => job.copy > 0)
-      ? commonPrefixes(jobs.filter((job) => job.copy === 0))
-      : null;
-  const outputs: OutputAccount = { raised: 0, capped: 0 };
-  let emptyPrompts = 0;
-  let span: Ms | null = null;
-  const requests = slots.map(({ job: j, turn: t, release }, index): PlannedRequest => {
-    const job = jobs[j] as WorkJob;
-    const turn = job.turns[t] as WorkTurn;
-    const { request } = turn;
-    const output = outputLength(request, options.output, outputs);
-    const prompt = sendablePrompt(request.prompt);
-    if (prompt !== request.prompt) emptyPrompts++;
-    const common = job.copy === 0 || commonOf === null ? 0 : commonOf(request.prompt);
-    const rule =
-      release === null
-        ? afterParents(turn, indexOf[j] as Int32Array)
-        : withNeeds(release, pacing, turn, indexOf[j] as Int32Array);
-    if (rule.kind === "at") span = Math.max(span ?? 0, rule.offset_ms);
-    return {
-      index,
-      request_id: job.copy === 0 ? request.request_id : `${request.request_id}~${job.copy}`,
-      job: j,
-      turn: request.turn ?? t,
-      agent: request.agent,
-      release: rule,
-      request: {
-        prompt,
-        forced_output_tokens: output.forced_output_tokens,
-        max_tokens: output.max_tokens,
-        temperature: request.temperature,
-        params: request.params,
-        model: null,
-        copy: options.share_copies ? 0 : job.copy,
-        ...(common === 0 ? {} : { common }),
-      },
-      planned_prompt_tokens:
-        prompt === request.prompt ? recordedPromptTokens(request) : (prompt as { tokens: number }).tokens,
-      planned_output_tokens: output.planned_output_tokens,
-    };
-  });
-  const measured = jobs.filter((job) => options.share_copies || job.copy === 0);
-  const reuse = options.optimal && tellsPrefixes(measured) ? optimalReuse(measured) : null;
-  const hitRate = (job: WorkJob): number | null => {
-    // A copy that shares nothing reuses what its original does.
-    const id = options.share_copies ? job.job_id : originalId(job);
-    return reuse?.by_job.get(id)?.shared.hit_rate ?? null;
+  const firstCopy = work.copy.findIndex((copy) => copy > 0);
+  const originals = firstCopy === -1 ? countJobs(work) : firstCopy;
+  const layout: PlanLayout = {
+    ...layOut(work, pacing),
+    work,
+    pacing,
+    output: options.output,
+    share_copies: options.share_copies,
+    common: options.keep_common && firstCopy !== -1 ? commonPrefixes(work, originals) : null,
   };
+  const requests = new PlannedRequests(layout);
+  // A copy that shares nothing reuses what its original does.
+  const measured = options.share_copies ? countJobs(work) : originals;
+  const reuse = options.optimal ? optimalReuse(work, measured) : null;
   const copies = options.share_copies ? 1 : options.copies;
-  const originals = new Map(jobs.flatMap((job, index) => (job.copy === 0 ? [[job.origin, index]] : [])));
-  const notes = [...account.notes, ...outputNotes(outputs)];
-  if (emptyPrompts > 0) notes.push(`${emptyPrompts} prompts of 0 tokens are sent with 1`);
+  const emptyPrompts = countEmptyPrompts(work);
   return {
     requests,
-    jobs: jobs.map((job, index): PlannedJob => ({
-      index,
-      job_id: job.job_id,
-      requests: [...(indexOf[index] as Int32Array)],
-      budget_ms: job.budget_ms,
-      ...(job.copy === 0 ? {} : { copy_of: originals.get(job.origin) as number }),
-      recorded_ms: recordedTime(job),
-      optimal_hit_rate: hitRate(job),
-    })),
+    jobs: new PlannedJobs(layout, (job) => reuse?.shared.hitRate(job % measured) ?? null),
     pacing,
     max_concurrency: pacing === "closed" ? null : options.max_concurrency,
     max_concurrent_jobs: pacing === "closed" ? (options.max_concurrency ?? 1) : null,
-    span_ms: span,
+    span_ms: spanOf(layout),
     optimal_hit_rate: reuse?.overall.hit_rate ?? null,
     optimal_cached_tokens: reuse?.overall.hit_rate == null ? null : reuse.overall.cached_tokens * copies,
-    notes,
+    notes: [
+      ...account.notes,
+      ...outputNotes(countTurns(work), (turn) => toldOutput(work, turn), options.output),
+      ...(emptyPrompts > 0 ? [`${emptyPrompts} prompts of 0 tokens are sent with 1`] : []),
+    ],
     gaps_capped: account.gaps_capped,
   };
 }
 
-/** By round of copies, then by start; jobs without a start keep their place at the end of theirs. */
-function orderJobs(work: Workload): WorkJob[] {
-  return work
-    .map((job) => ({ job, start: jobStart(job) ?? Infinity }))
-    .sort((a, b) => a.job.copy - b.job.copy || (a.start === b.start ? 0 : a.start - b.start))
-    .map(({ job }) => job);
-}
-
-/** Plan order, with the release of those that have no parent to wait for (`null` = after its parents). */
-function orderTurns(jobs: readonly WorkJob[], pacing: Exclude<Pacing, "load">): Slot[] {
-  const slots: Slot[] = [];
-  jobs.forEach((job, j) => {
-    const start = jobStart(job) ?? 0;
-    job.turns.forEach((turn, t) =>
-      slots.push({ job: j, turn: t, release: rootRelease(job, turn, start, pacing) }),
-    );
-  });
-  if (pacing !== "recorded") return slots;
-  const at = (slot: Slot): Ms => (slot.release?.kind === "at" ? slot.release.offset_ms : 0);
-  return slots.sort((a, b) => at(a) - at(b));
-}
-
-function rootRelease(
-  job: WorkJob,
-  turn: WorkTurn,
-  start: Ms,
+function layOut(
+  work: Workload,
   pacing: Exclude<Pacing, "load">,
-): Release | null {
-  if (pacing === "recorded") return { kind: "at", offset_ms: turn.offset_ms ?? start };
-  if (turn.parents.length > 0) return null;
-  const offset = turn.offset_ms ?? start;
-  return pacing === "closed"
-    ? { kind: "slot", delay_ms: job.start_delay_ms + offset - start }
-    : { kind: "at", offset_ms: offset };
-}
-
-/** With `recorded` pacing a turn goes at its time; it is skipped all the same if a parent has failed by then. */
-function withNeeds(release: Release, pacing: string, turn: WorkTurn, indexOf: Int32Array): Release {
-  if (pacing !== "recorded" || release.kind !== "at" || turn.parents.length === 0) return release;
-  return { ...release, needs: turn.parents.map((parent) => indexOf[parent] as number) };
-}
-
-function afterParents(turn: WorkTurn, indexOf: Int32Array): Release {
-  return {
-    kind: "after",
-    parents: turn.parents.map((parent) => indexOf[parent] as number),
-    think_ms: turn.think_ms ?? 0,
-  };
-}
-
-/** A made-up prompt of 0 tokens would be refused by every server. */
-function sendablePrompt(prompt: TracePrompt): TracePrompt {
-  return prompt.kind === "length" && prompt.tokens < 1 ? { ...prompt, tokens: 1, hash_ids: null } : prompt;
-}
-
-/** What the job took when it was recorded: first send (or arrival) → last end; `null` unless all ends are known. */
-function recordedTime(job: WorkJob): Ms | null {
-  let first = Infinity;
-  let last = -Infinity;
-  for (const { request } of job.turns) {
-    const start = request.recorded?.sent_ms ?? request.arrival_ms;
-    const end = request.recorded?.end_ms ?? null;
-    if (start === null || end === null) return null;
-    first = Math.min(first, start);
-    last = Math.max(last, end);
+): Pick<PlanLayout, "jobs" | "starts" | "turns" | "indexOf" | "jobOf"> {
+  const known = jobStarts(work);
+  const jobs = orderJobs(work, known);
+  const starts = new Float64Array(jobs.length);
+  const n = countTurns(work);
+  const turns = new Int32Array(n);
+  const jobOf = new Int32Array(n);
+  let next = 0;
+  for (let position = 0; position < jobs.length; position++) {
+    const job = jobs[position] as number;
+    const start = known[job] as Ms;
+    starts[position] = Number.isNaN(start) ? 0 : start;
+    for (let turn = work.first[job] as number; turn < (work.first[job + 1] as number); turn++) {
+      turns[next++] = turn;
+      jobOf[turn] = position;
+    }
   }
-  return last >= first ? last - first : null;
+  if (pacing === "recorded") orderTurns(work, turns);
+  const indexOf = new Int32Array(n);
+  for (let index = 0; index < n; index++) indexOf[turns[index] as number] = index;
+  return { jobs, starts, turns, indexOf, jobOf };
 }
 
-/** Bare lengths share nothing that is known. */
-function tellsPrefixes(jobs: readonly WorkJob[]): boolean {
-  return jobs.some((job) =>
-    job.turns.some(({ request: { prompt } }) => prompt.kind !== "length" || prompt.hash_ids !== null),
-  );
+/** By round of copies, then by start; jobs without a start keep their place at the end of theirs. */
+function orderJobs({ copy }: Workload, starts: Float64Array): Int32Array {
+  const order = new Int32Array(copy.length);
+  for (let from = 0, to = 0; from < copy.length; from = to) {
+    while (to < copy.length && copy[to] === copy[from]) to++;
+    const round = orderByTime(starts.subarray(from, to));
+    for (let i = 0; i < round.length; i++) order[from + i] = from + (round[i] as number);
+  }
+  return order;
 }
 
-/** An endless cache for all jobs, in order of arrival. */
-function optimalReuse(jobs: readonly WorkJob[]): PrefixReuse {
-  return optimalPrefixReuse(
-    jobs.map((job) => ({
-      job_id: job.job_id,
-      turns: job.turns.map(({ request, parents, think_ms }) => ({
-        request,
-        parents,
-        think_ms,
-        think_origin: "missing" as const,
-        gap_ms: null,
-      })),
-    })),
-    { withinJobs: false },
-  );
+/** Puts the turns in order of time; with `recorded` pacing each has one. */
+function orderTurns({ offset_ms }: Workload, turns: Int32Array): void {
+  const given = turns.slice();
+  const times = new Float64Array(turns.length);
+  for (let i = 0; i < times.length; i++) times[i] = offset_ms[given[i] as number] as Ms;
+  const order = orderByTime(times);
+  for (let i = 0; i < order.length; i++) turns[i] = given[order[i] as number] as number;
 }
 
-function originalId(job: WorkJob): string {
-  return (job.turns[0] as WorkTurn).request.job_id;
+/** The last time that is known ahead; `null` without one. */
+function spanOf({ work, pacing, jobs, starts }: PlanLayout): Ms | null {
+  if (pacing === "closed") return null;
+  let span: Ms | null = null;
+  for (let position = 0; position < jobs.length; position++) {
+    const job = jobs[position] as number;
+    for (let turn = work.first[job] as number; turn < (work.first[job + 1] as number); turn++) {
+      if (pacing === "jobs" && work.parents[turn]?.length !== 0) continue;
+      const told = work.offset_ms[turn] as Ms;
+      const offset = Number.isNaN(told) ? (starts[position] as Ms) : told;
+      if (span === null || offset > span) span = offset;
+    }
+  }
+  return span;
+}
+
+/** An endless cache for the first `jobs` jobs, in order of arrival; `null` where nothing is known of their prompts. */
+function optimalReuse(work: Workload, jobs: number): PrefixReuse | null {
+  const { requests, row, first, input_tokens } = work;
+  if (input_tokens !== null) return null;
+  for (let turn = 0; turn < (first[jobs] as number); turn++) {
+    const at = row[turn] as number;
+    if (requests.promptKind(at) !== "length" || requests.namesBlocks(at))
+      return reuseOfColumns(work, jobs, false);
+  }
+  return null;
 }

@@ -1,7 +1,8 @@
 import { UserError } from "../core/failure.ts";
 import type { Pacing } from "../record/manifest.ts";
 import type { PlanOptions } from "./plan-options.ts";
-import { countTurns, jobStart, type Workload } from "./workload.ts";
+import { FIELD } from "../trace/trace-table.ts";
+import { countJobs, countTurns, jobStarts, type Workload } from "./workload.ts";
 
 export interface PacingDecision {
   readonly pacing: Exclude<Pacing, "load">;
@@ -25,24 +26,19 @@ type PacingOptions = Pick<
  * ends), else `recorded`; without arrivals `closed`, unless a rate makes them up (METRICS). What an explicit pacing
  * cannot do is a usage error.
  */
-export function choosePacing(jobs: Workload, options: PacingOptions): PacingDecision {
-  const turns = countTurns(jobs);
-  let timed = 0;
-  for (const job of jobs) for (const turn of job.turns) if (turn.offset_ms !== null) timed++;
-  const started = jobs.filter((job) => jobStart(job) !== null).length;
+export function choosePacing(work: Workload, options: PacingOptions): PacingDecision {
+  const turns = countTurns(work);
+  const timed = countKnown(work.offset_ms);
+  const started = countKnown(jobStarts(work));
+  const jobs = countJobs(work);
   const decision =
     options.pacing === "auto"
-      ? auto(jobs, options, { turns, timed, started })
+      ? auto(work, options, { turns, timed, started })
       : { pacing: options.pacing, notes: [] };
   checkContradictions(decision.pacing, options, { turns, timed });
   const notes = [...decision.notes];
-  if (
-    decision.pacing === "jobs" &&
-    started > 0 &&
-    started < jobs.length &&
-    options.arrival_type === "trace"
-  ) {
-    notes.push(`${jobs.length - started} of ${jobs.length} jobs have no arrival time and start at 0`);
+  if (decision.pacing === "jobs" && started > 0 && started < jobs && options.arrival_type === "trace") {
+    notes.push(`${jobs - started} of ${jobs} jobs have no arrival time and start at 0`);
   }
   if (decision.pacing === "jobs" && started === 0 && options.arrival_rate === null) {
     notes.push("the trace has no arrival times: all jobs start at 0");
@@ -50,8 +46,14 @@ export function choosePacing(jobs: Workload, options: PacingOptions): PacingDeci
   return { pacing: decision.pacing, notes };
 }
 
+function countKnown(values: Float64Array): number {
+  let known = 0;
+  for (const value of values) if (!Number.isNaN(value)) known++;
+  return known;
+}
+
 function auto(
-  jobs: Workload,
+  work: Workload,
   options: PacingOptions,
   { turns, timed, started }: { turns: number; timed: number; started: number },
 ): PacingDecision {
@@ -71,9 +73,9 @@ function auto(
     }
     return chosen("closed", "the trace has no arrival times");
   }
-  if (tellsThinkTimes(jobs)) {
-    const told = jobs.some((job) =>
-      job.turns.some((turn) => turn.parents.length > 0 && turn.think_ms !== null),
+  if (tellsThinkTimes(work)) {
+    const told = work.parents.some(
+      (parents, turn) => parents.length > 0 && !Number.isNaN(work.think_ms[turn]),
     );
     return chosen(
       "jobs",
@@ -86,24 +88,24 @@ function auto(
     return chosen("jobs", `${turns - timed} of ${turns} requests have no arrival time of their own`);
   return chosen(
     "recorded",
-    jobs.some((job) => job.turns.length > 1)
+    countJobs(work) < turns
       ? "the trace tells arrivals, but no time between the turns of a job"
       : "every job has one turn",
   );
 }
 
 /** A job of several turns in a trace that tells `think_ms`, `after` or recorded ends. */
-function tellsThinkTimes(jobs: Workload): boolean {
-  return jobs.some(
-    (job) =>
-      job.turns.length > 1 &&
-      job.turns.some(
-        ({ request }) =>
-          request.think_ms !== null ||
-          (request.after !== null && request.after.length > 0) ||
-          request.recorded?.end_ms != null,
-      ),
-  );
+function tellsThinkTimes({ requests, first, row }: Workload): boolean {
+  const tells = (at: number): boolean =>
+    !Number.isNaN(requests.number(FIELD.think_ms, at)) ||
+    !Number.isNaN(requests.number(FIELD.end_ms, at)) ||
+    requests.parentCount(at) > 0;
+  for (let job = 0; job + 1 < first.length; job++) {
+    const [from, to] = [first[job] as number, first[job + 1] as number];
+    if (to - from < 2) continue;
+    for (let turn = from; turn < to; turn++) if (tells(row[turn] as number)) return true;
+  }
+  return false;
 }
 
 function checkContradictions(

@@ -1,16 +1,19 @@
 /** What several jobs of a trace begin with: system prompts, tool lists. */
 import type { BlockId, TracePrompt } from "../trace/trace-request.ts";
-import type { WorkTurn, Workload } from "./workload.ts";
+import type { Workload } from "./workload.ts";
 
 /**
- * Tells of a prompt how many of its leading prefix blocks, or messages, are those that at least two jobs begin with (by their
- * first turns); 0 for one that begins like no other job, for bare text and for token ids.
+ * Tells of a prompt how many of its leading prefix blocks, or messages, are those that at least two of the first `jobs` jobs
+ * begin with (by their first turns); 0 for one that begins like no other job, for bare text and for token ids.
  */
-export function commonPrefixes(jobs: Workload): (prompt: TracePrompt) => number {
+export function commonPrefixes(
+  { requests, first, row }: Workload,
+  jobs: number,
+): (prompt: TracePrompt) => number {
   const blocks = new Map<string, { jobs: number; ids: readonly BlockId[] }>();
   const systems = new Map<string, number>();
-  for (const job of jobs) {
-    const { prompt } = (job.turns[0] as WorkTurn).request;
+  for (let job = 0; job < jobs; job++) {
+    const prompt = requests.prompt(row[first[job] as number] as number);
     if (prompt.kind === "messages") {
       const key = systemKey(prompt);
       if (key !== null) systems.set(key, (systems.get(key) ?? 0) + 1);

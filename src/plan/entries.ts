@@ -2,42 +2,54 @@
  * Entries: the units that arrivals and `--max-requests` count in. In COMPAT A an entry of the trace is all queries that
  * start together (its reader names it in `metadata.entry`); everywhere else an entry is one request.
  */
+import { stableOrder } from "../core/stable-order.ts";
 import type { Ms } from "../core/units.ts";
-import type { Workload } from "./workload.ts";
+import { countJobs, countTurns, jobStarts, type Workload } from "./workload.ts";
 
-export interface Entry {
-  /** `null` where the trace does not tell. */
-  readonly offset_ms: Ms | null;
-  /** [job, turn] positions in the workload. */
-  readonly members: readonly (readonly [number, number])[];
+/** What arrives as one, in the order of the workload. */
+export interface Entries {
+  readonly count: number;
+  /** NaN where the trace does not tell. */
+  readonly offset_ms: Float64Array;
+  /** Entry of each turn. */
+  readonly of: Int32Array;
 }
 
-/** Entries in the order of the workload; `sortEntries` puts them in time order. */
-export function entriesOf(jobs: Workload): Entry[] {
-  const entries: { offset_ms: Ms | null; members: [number, number][] }[] = [];
+/** By request, or by the entries that the trace names. `offset_ms`: of each turn. */
+export function entriesOf(work: Workload, offset_ms: Float64Array = work.offset_ms): Entries {
+  const of = new Int32Array(countTurns(work));
+  const offsets: number[] = [];
   const named = new Map<string, number>();
-  jobs.forEach((job, j) => {
-    job.turns.forEach((turn, t) => {
-      const name = turn.request.metadata?.["entry"];
+  for (let job = 0; job < countJobs(work); job++) {
+    for (let turn = work.first[job] as number; turn < (work.first[job + 1] as number); turn++) {
+      const name = work.requests.whole(work.row[turn] as number)?.metadata?.["entry"];
       const key =
-        typeof name === "string" || typeof name === "number" ? `entry ${name} copy ${job.copy}` : null;
+        typeof name === "string" || typeof name === "number"
+          ? `entry ${name} copy ${work.copy[job] as number}`
+          : null;
       const known = key === null ? undefined : named.get(key);
-      if (known !== undefined) entries[known]?.members.push([j, t]);
-      else {
-        if (key !== null) named.set(key, entries.length);
-        entries.push({ offset_ms: turn.offset_ms, members: [[j, t]] });
-      }
-    });
-  });
-  return entries;
+      of[turn] = known ?? offsets.length;
+      if (known !== undefined) continue;
+      if (key !== null) named.set(key, offsets.length);
+      offsets.push(offset_ms[turn] as Ms);
+    }
+  }
+  return { count: offsets.length, offset_ms: Float64Array.from(offsets), of };
+}
+
+/** A whole job is one entry. */
+export function jobEntries(work: Workload): Entries {
+  const of = new Int32Array(countTurns(work));
+  for (let job = 0; job < countJobs(work); job++) of.fill(job, work.first[job], work.first[job + 1]);
+  return { count: countJobs(work), offset_ms: jobStarts(work), of };
 }
 
 /** By time, then as in the workload; entries without a time last. */
-export function sortEntries(entries: readonly Entry[]): Entry[] {
-  return entries.toSorted((a, b) => compareTimes(a.offset_ms, b.offset_ms));
+export function entriesByTime({ offset_ms }: Entries): Uint32Array {
+  return orderByTime(offset_ms);
 }
 
-function compareTimes(a: Ms | null, b: Ms | null): number {
-  if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
-  return a - b;
+/** Positions by time, equal ones as they stand, NaN last. */
+export function orderByTime(times: Float64Array): Uint32Array {
+  return stableOrder(times.map((time) => (Number.isNaN(time) ? Infinity : time)));
 }

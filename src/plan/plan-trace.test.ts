@@ -212,7 +212,7 @@ describe("the arrival step (COMPAT A)", () => {
   it("moves whole jobs where only their starts have a time", () => {
     const p = plan(twoJobs, { pacing: "jobs", arrival_rate: 0.5 });
     expect(offsets(p)).toEqual([0, null, null, 2000, null]);
-    expect(p.requests[1]?.release).toEqual({ kind: "after", parents: [0], think_ms: 450 });
+    expect(p.requests.at(1)?.release).toEqual({ kind: "after", parents: [0], think_ms: 450 });
   });
 });
 
@@ -271,7 +271,7 @@ describe("limits and lengths", () => {
     for (const output of ["exact", "free"] as const) {
       const p = plan(rows, { output });
       expect(p.requests.map((r) => r.request.max_tokens)).toEqual([1, 1]);
-      expect(p.requests[1]?.request.prompt).toMatchObject({ tokens: 1 });
+      expect(p.requests.at(1)?.request.prompt).toMatchObject({ tokens: 1 });
       expect(p.notes).toContainEqual(expect.stringContaining("1 requests with a recorded output of 0"));
     }
   });

@@ -4,7 +4,8 @@ import { buildPlan } from "./build-plan.ts";
 import { checkPlanOptions, DEFAULT_PLAN_OPTIONS, type PlanOptions } from "./plan-options.ts";
 import { choosePacing } from "./choose-pacing.ts";
 import type { Plan } from "./plan.ts";
-import type { ResolvedJob } from "../trace/jobs.ts";
+import type { List } from "../core/list.ts";
+import { JobTable, type ResolvedJob } from "../trace/job-table.ts";
 import { copyJobs } from "./transforms/copy-jobs.ts";
 import { limitJobs, limitRequests } from "./transforms/limit.ts";
 import { overrideLengths } from "./transforms/override-lengths.ts";
@@ -15,19 +16,20 @@ import { repeatJobs } from "./transforms/repeat-jobs.ts";
 import { shiftToZero } from "./transforms/shift-to-zero.ts";
 import { quantisationNote, spreadArrivals } from "./transforms/spread-arrivals.ts";
 import { staggerStarts } from "./transforms/stagger-starts.ts";
-import { type Transformed, workloadOf } from "./workload.ts";
+import { countJobs, type Transformed, workloadOf } from "./workload.ts";
 import { UserError } from "../core/failure.ts";
 
 /**
  * Order: first arrival to 0, spread, speed, idle gaps, the arrival step, the limits, lengths, copies, think times.
  * Options left out are {@link DEFAULT_PLAN_OPTIONS}; contradictions are `UserError`s.
  */
-export function planTrace(jobs: readonly ResolvedJob[], given: Partial<PlanOptions> = {}): Plan {
+export function planTrace(jobs: List<ResolvedJob>, given: Partial<PlanOptions> = {}): Plan {
   const options: PlanOptions = { ...DEFAULT_PLAN_OPTIONS, ...given };
   checkPlanOptions(options);
-  if (!jobs.some((job) => job.turns.length > 0)) throw new UserError("the trace holds no request");
+  const table = JobTable.of(jobs);
+  if (table.length === 0) throw new UserError("the trace holds no request");
   const notes: string[] = [];
-  let work = workloadOf(jobs.filter((job) => job.turns.length > 0));
+  let work = workloadOf(table);
   const apply = (result: Transformed): void => {
     work = result.jobs;
     notes.push(...result.notes);
@@ -68,7 +70,7 @@ export function planTrace(jobs: readonly ResolvedJob[], given: Partial<PlanOptio
     apply(think);
     capped += think.capped;
   }
-  const asked = work.length;
+  const asked = countJobs(work);
   if (closed) {
     if (options.repeat_for_ms !== null)
       apply(repeatJobs(work, slots, options.repeat_for_ms, options.share_copies));
@@ -77,5 +79,5 @@ export function planTrace(jobs: readonly ResolvedJob[], given: Partial<PlanOptio
     notes.push(`${slots} ${slots === 1 ? "job" : "jobs"} at a time`);
   }
   const plan = buildPlan(work, pacing, options, { notes, gaps_capped: capped });
-  return work.length > asked ? { ...plan, spare_from: asked } : plan;
+  return countJobs(work) > asked ? { ...plan, spare_from: asked } : plan;
 }

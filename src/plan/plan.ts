@@ -1,5 +1,6 @@
 /** The Plan: time lives in data. Every workload compiles to one; one dispatcher executes every plan. */
 import type { JsonObject } from "../core/json.ts";
+import type { List } from "../core/list.ts";
 import type { Ms, Tokens } from "../core/units.ts";
 import type { Pacing } from "../record/manifest.ts";
 import type { TracePrompt } from "../trace/trace-request.ts";
@@ -60,8 +61,8 @@ export interface PlannedJob {
 }
 
 export interface Plan {
-  readonly requests: readonly PlannedRequest[];
-  readonly jobs: readonly PlannedJob[];
+  readonly requests: List<PlannedRequest>;
+  readonly jobs: List<PlannedJob>;
   readonly pacing: Pacing;
   /** At most this many requests in flight; `null` = no cap. */
   readonly max_concurrency: number | null;

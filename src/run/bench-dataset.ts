@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { UserError } from "../core/failure.ts";
 import { readBytes, readLineBatches } from "../core/lines.ts";
 import { createRng, type Rng } from "../core/random.ts";
-import { outputLength } from "../plan/transforms/output-length.ts";
+import { outputLength, type ToldOutput } from "../plan/transforms/output-length.ts";
 import {
   DATASETS,
   datasetNamed,
@@ -16,7 +16,7 @@ import {
 import { makeTurn, takeRows, type DatasetContext } from "../prompt/datasets/dataset.ts";
 import type { Tokenizer } from "../prompt/tokenizer.ts";
 import { formatNamed } from "../trace/formats/index.ts";
-import { recordedPromptTokens } from "../trace/trace-request.ts";
+import { plannedOutputTokens, recordedPromptTokens } from "../trace/trace-request.ts";
 import type { BenchGiven } from "./options/bench-options.ts";
 import { readWorkload } from "./read-workload.ts";
 
@@ -108,9 +108,13 @@ async function loadTrace(path: string, name: string, given: BenchGiven, rng: Rng
     rng,
     note: (line) => notes.push(line),
   };
-  const account = { raised: 0, capped: 0 };
-  const turns = takeRows(trace.requests, context, path).map((request) => {
-    const { planned_output_tokens, ...output } = outputLength(request, "exact", account);
+  const rows = takeRows([...trace.requests], context, path);
+  const told = rows.map((request): ToldOutput => ({
+    planned: plannedOutputTokens(request) ?? NaN,
+    cap: request.max_tokens ?? NaN,
+  }));
+  const turns = rows.map((request, index) => {
+    const { planned_output_tokens, ...output } = outputLength(told[index] as ToldOutput, "exact");
     const turn = makeTurn(context, {
       prompt: request.prompt,
       promptTokens: recordedPromptTokens(request),

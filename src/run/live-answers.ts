@@ -8,7 +8,7 @@ export function liveAnswers(history: readonly HistoryTurn[] | null, plan: Plan):
   if (history === null) return null;
   return history.flatMap((turn) => {
     if (turn.text === null) return [];
-    const { prompt } = (plan.requests[turn.index] as PlannedRequest).request;
+    const { prompt } = (plan.requests.at(turn.index) as PlannedRequest).request;
     const position = prompt.kind === "messages" ? prompt.messages.length : null;
     return [{ recorded: null, position, text: turn.text }];
   });

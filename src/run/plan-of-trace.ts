@@ -1,16 +1,17 @@
 /** From the options of `replay` to a plan. */
 import { UserError } from "../core/failure.ts";
+import type { List } from "../core/list.ts";
 import type { Plan } from "../plan/plan.ts";
 import { DEFAULT_PLAN_OPTIONS, type PlanOptions } from "../plan/plan-options.ts";
 import { planTrace } from "../plan/plan-trace.ts";
-import type { ResolvedJob } from "../trace/jobs.ts";
+import type { ResolvedJob } from "../trace/job-table.ts";
 import type { ReplayGiven } from "./options/replay-options.ts";
 
 /** COMPAT A: arrivals that are made up have seed 42 unless one was given. */
 const ARRIVAL_SEED = 42;
 
 /** Compiles the jobs. `seed` is the run's own. Contradictions are `UserError`s. */
-export function planOfTrace(jobs: readonly ResolvedJob[], given: ReplayGiven, seed: number): Plan {
+export function planOfTrace(jobs: List<ResolvedJob>, given: ReplayGiven, seed: number): Plan {
   const defaults = DEFAULT_PLAN_OPTIONS;
   if (given.max_requests === 0)
     throw new UserError("--max-requests 0 leaves nothing to send", { hint: "-1 means all" });

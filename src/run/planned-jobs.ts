@@ -1,6 +1,8 @@
 /** The plan's jobs as `jobs.jsonl` holds them, with what a calibration pass says of each. */
+import type { List } from "../core/list.ts";
 import type { Ms } from "../core/units.ts";
 import type { Plan, PlannedJob, PlannedRequest } from "../plan/plan.ts";
+import { requestIdAt, scheduleAt } from "../plan/planned-requests.ts";
 import type { PlannedJobRecord } from "../record/manifest.ts";
 import type { RequestRecord } from "../record/request-record.ts";
 
@@ -8,11 +10,11 @@ import type { RequestRecord } from "../record/request-record.ts";
 export function plannedJobRecords(
   plan: Plan,
   calibration: readonly RequestRecord[] | null,
-  jobs: readonly PlannedJob[] = plan.jobs,
+  jobs: List<PlannedJob> = plan.jobs,
 ): PlannedJobRecord[] {
   const service = calibration === null ? null : serviceTimes(calibration);
   return jobs.map((job) => {
-    const first = plan.requests[job.requests[0] as number] as PlannedRequest;
+    const first = scheduleAt(plan.requests, job.requests[0] as number);
     return {
       job_id: job.job_id,
       turns: job.requests.length,
@@ -37,15 +39,15 @@ function serviceTimes(records: readonly RequestRecord[]): ReadonlyMap<string, Ms
  * times; `null` where the pass did not see all of it. A copy takes as long as the job it is a copy of.
  */
 function unloadedTime(job: PlannedJob, plan: Plan, service: ReadonlyMap<string, Ms>): Ms | null {
-  const own = job.requests.map((index) => plan.requests[index] as PlannedRequest);
-  const measured = job.copy_of === undefined ? job : (plan.jobs[job.copy_of] as PlannedJob);
+  const own = job.requests.map((index) => scheduleAt(plan.requests, index));
+  const measured = job.copy_of === undefined ? job : (plan.jobs.at(job.copy_of) as PlannedJob);
   let start = Infinity;
   for (const { release } of own) if (release.kind !== "after") start = Math.min(start, dueOf(release));
   const ends = new Map<number, Ms>();
   let latest = 0;
   for (const [position, { index, release }] of own.entries()) {
-    const alone = plan.requests[measured.requests[position] as number] as PlannedRequest;
-    const time = service.get(alone.request_id);
+    const alone = requestIdAt(plan.requests, measured.requests[position] as number);
+    const time = service.get(alone);
     if (time === undefined) return null;
     const begin =
       release.kind === "after"

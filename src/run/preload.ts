@@ -12,7 +12,7 @@ import type { BlockId, LengthPrompt } from "../trace/trace-request.ts";
 export function preloadPrompts(plan: Plan, composer: PromptComposer | null): ModelPrompt[] {
   // Copies begin like their originals (`common`).
   const firsts = plan.jobs.flatMap((job) =>
-    job.copy_of === undefined ? (plan.requests[job.requests[0] ?? -1] ?? []) : [],
+    job.copy_of === undefined ? (plan.requests.at(job.requests[0] as number) ?? []) : [],
   );
   return [...sharedMessages(firsts), ...(composer === null ? [] : sharedBlocks(firsts, composer))];
 }

@@ -214,7 +214,7 @@ async function beforeRun(
   else if (given.trace_file !== undefined) await awaitReady(side, target.clock, 0);
   const warmups = given.num_warmups ?? 0;
   if (warmups > 0 && tools.composer !== null) {
-    const first = plan.requests[0];
+    const first = plan.requests.at(0);
     await warmUp(side, tools.composer, warmups, guard, {
       prompt_tokens: first?.planned_prompt_tokens ?? 128,
       output_tokens: first?.planned_output_tokens ?? 16,

@@ -1,6 +1,7 @@
 /** What turns planned requests into answers: prompts, bodies, client, output counter. In this thread, or described for lanes. */
 import type { PreparedRequest } from "../client/client.ts";
 import type { Plan, PlannedRequest } from "../plan/plan.ts";
+import { jobIdAt } from "../plan/planned-requests.ts";
 import type { LiveAnswer } from "../prompt/live-history.ts";
 import type { RequestRecord } from "../record/request-record.ts";
 import { createInputTexts } from "./input-texts.ts";
@@ -47,7 +48,7 @@ export function createSender(
     composer: tools.composer,
     codec: tools.codec,
     needsText: () => counter.needsText(),
-    jobIdOf: (planned) => plan.jobs[planned.job]?.job_id ?? "",
+    jobIdOf: (planned) => jobIdAt(plan.jobs, planned.job),
   });
   const make = createRequestMaker(maker);
   return {

@@ -59,11 +59,11 @@ describe("anonymizeTrace", () => {
     expect(text).not.toMatch(/SECRET|KEYCANARY|17000000/);
     expect(anonymous.requests.map(({ arrival_ms }) => arrival_ms)).toEqual([0, 5, 9]);
     // "SECRET prompt" is 13 tokens, 3 whole blocks; its answer was 7.
-    expect(anonymous.requests[0]?.prompt).toMatchObject({ kind: "length", tokens: 13, block_tokens: 4 });
-    expect(anonymous.requests[0]?.prompt).toHaveProperty("hash_ids.length", 3);
-    expect(anonymous.requests[0]?.recorded?.output_tokens).toBe(7);
-    expect(anonymous.requests[1]?.params).toEqual({ top_p: 0.5 });
-    expect(anonymous.requests[1]?.after).toEqual([anonymous.requests[0]?.request_id]);
+    expect(anonymous.requests.at(0)?.prompt).toMatchObject({ kind: "length", tokens: 13, block_tokens: 4 });
+    expect(anonymous.requests.at(0)?.prompt).toHaveProperty("hash_ids.length", 3);
+    expect(anonymous.requests.at(0)?.recorded?.output_tokens).toBe(7);
+    expect(anonymous.requests.at(1)?.params).toEqual({ top_p: 0.5 });
+    expect(anonymous.requests.at(1)?.after).toEqual([anonymous.requests.at(0)?.request_id]);
     expect(anonymous.provenance.prompt_text).toBe("missing");
   });
 
@@ -98,7 +98,7 @@ describe("anonymizeTrace", () => {
       row(0, { kind: "text", text: "abcdefgh" }, { recorded: newRecorded({ output_tokens: 3 }) }),
     ]);
     const names = (secret: string): unknown =>
-      anonymizeTrace(trace, { key: secret, encode, blockTokens: 4 }).requests[0]?.prompt;
+      anonymizeTrace(trace, { key: secret, encode, blockTokens: 4 }).requests.at(0)?.prompt;
     expect(names("k1")).toEqual(names("k1"));
     expect(names("k1")).not.toEqual(names("k2"));
     expect(() => names("")).toThrow("empty key");

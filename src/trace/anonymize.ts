@@ -5,6 +5,7 @@
  */
 import { createHmac, type Hmac } from "node:crypto";
 import type { JsonObject } from "../core/json.ts";
+import type { List } from "../core/list.ts";
 import type { Ms, Tokens } from "../core/units.ts";
 import { newRecorded } from "./new-request.ts";
 import type { Trace } from "./trace.ts";
@@ -111,7 +112,7 @@ function keptParams(params: JsonObject | null): JsonObject | null {
   return kept.length === 0 ? null : Object.fromEntries(kept);
 }
 
-function firstTime(requests: readonly TraceRequest[]): Ms {
+function firstTime(requests: List<TraceRequest>): Ms {
   let first = Infinity;
   for (const { arrival_ms, recorded } of requests) {
     for (const time of [arrival_ms, recorded?.sent_ms, recorded?.first_token_ms, recorded?.end_ms]) {

@@ -2,10 +2,11 @@
 import { describeSamples, type Distribution } from "../core/quantile.ts";
 import type { Ms, Tokens } from "../core/units.ts";
 import { describeArrivals, epochUnit, type Arrivals } from "./arrivals.ts";
-import { resolveJobs, type ResolvedJob } from "./jobs.ts";
+import type { JobTable } from "./job-table.ts";
+import { resolveJobs } from "./jobs.ts";
 import { optimalPrefixReuse, type Reuse } from "./prefix.ts";
 import type { Provenance, RowCounts, Trace, TraceFault } from "./trace.ts";
-import { plannedOutputTokens, recordedPromptTokens, type TraceRequest } from "./trace-request.ts";
+import { FIELD, TraceTable } from "./trace-table.ts";
 
 export interface Inspection {
   readonly format: string;
@@ -86,18 +87,16 @@ export interface Prefix {
 
 /** Inspects a trace. Structural faults (cycles, unknown parents, ...) are a `UserError` as of `resolveJobs`. */
 export function inspectTrace(trace: Trace): Inspection {
-  const { requests } = trace;
+  const requests = TraceTable.of(trace.requests);
   const jobs = resolveJobs(requests);
-  const prompts = known(requests.map(recordedPromptTokens));
-  const outputs = known(requests.map(plannedOutputTokens));
-  const arrivals = describeArrivals(known(requests.map((request) => request.arrival_ms)));
+  const prompts = known(requests.length, (row) => requests.recordedPromptTokens(row));
+  const outputs = known(requests.length, (row) => requests.plannedOutputTokens(row));
+  const arrivals = describeArrivals(known(requests.length, (row) => requests.number(FIELD.arrival_ms, row)));
   const reuse = optimalPrefixReuse(jobs);
-  const rates: number[] = [];
-  for (const { alone } of reuse.by_job.values()) if (alone.hit_rate !== null) rates.push(alone.hit_rate);
-  const budgets = known(jobs.map(({ budget_ms }) => budget_ms));
+  const rates = known(jobs.length, (job) => reuse.alone.hitRate(job) ?? NaN);
+  const budgets = known(jobs.length, (job) => jobs.columns.budget_ms[job] as number);
   const think = thinkTimes(jobs);
-  const agents = new Set<string>();
-  for (const { agent } of requests) if (agent !== null) agents.add(agent);
+  const agents = countBy(requests, (row) => requests.agent(row));
   return {
     format: trace.format,
     path: trace.path,
@@ -109,7 +108,7 @@ export function inspectTrace(trace: Trace): Inspection {
     turns_without_prompt_tokens: requests.length - prompts.length,
     turns_without_output_tokens: requests.length - outputs.length,
     arrivals,
-    job_turns: describeSamples(jobs.map(({ turns }) => turns.length)),
+    job_turns: describeSamples(jobs.turnCounts()),
     prompt_length: describeSamples(prompts),
     output_length: describeSamples(outputs),
     think_time: think,
@@ -124,8 +123,8 @@ export function inspectTrace(trace: Trace): Inspection {
       estimated: reuse.estimated,
       unknown_turns: reuse.unknown_turns,
     },
-    prompt_kinds: countBy(requests, ({ prompt }) => prompt.kind),
-    models: countBy(requests, modelOf),
+    prompt_kinds: Object.fromEntries(countBy(requests, (row) => requests.promptKind(row))),
+    models: Object.fromEntries(countBy(requests, (row) => modelOf(requests, row))),
     agents: agents.size,
     budgets: { jobs: budgets.length, budget_ms: describeSamples(budgets) },
     provenance: trace.provenance,
@@ -136,8 +135,14 @@ export function inspectTrace(trace: Trace): Inspection {
   };
 }
 
-function known<T extends number>(values: readonly (T | null)[]): T[] {
-  return values.filter((value): value is T => value !== null);
+/** What `of` tells of 0…n−1; NaN is left out. */
+function known(n: number, of: (index: number) => number): number[] {
+  const values: number[] = [];
+  for (let index = 0; index < n; index++) {
+    const value = of(index);
+    if (!Number.isNaN(value)) values.push(value);
+  }
+  return values;
 }
 
 function total(values: readonly number[]): number | null {
@@ -147,45 +152,50 @@ function total(values: readonly number[]): number | null {
   return sum;
 }
 
-function countBy(
-  requests: readonly TraceRequest[],
-  key: (request: TraceRequest) => string | null,
-): Record<string, number> {
+/** Rows by what `key` says of them, sorted by that. */
+function countBy(requests: TraceTable, key: (row: number) => string | null): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const request of requests) {
-    const name = key(request);
+  for (let row = 0; row < requests.length; row++) {
+    const name = key(row);
     if (name !== null) counts.set(name, (counts.get(name) ?? 0) + 1);
   }
-  return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return new Map([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** The model a request went to: `metadata.model`, or `params.model`. */
-function modelOf({ metadata, params }: TraceRequest): string | null {
-  const model = metadata?.["model"] ?? params?.["model"];
+function modelOf(requests: TraceTable, row: number): string | null {
+  const whole = requests.whole(row);
+  const model = whole?.metadata?.["model"] ?? whole?.params?.["model"];
   return typeof model === "string" ? model : null;
 }
 
-function thinkTimes(jobs: readonly ResolvedJob[]): ThinkTimes {
+function thinkTimes({ columns, think_ms, turns }: JobTable): ThinkTimes {
+  const { requests, row, parents, parent_end_ms } = columns;
   const times: number[] = [];
   const count = { recorded: 0, inferred: 0, missing: 0 };
   let [negative_gaps, tool_ms] = [0, 0];
-  for (const { turns } of jobs) {
-    for (const { request, parents, think_ms, think_origin, gap_ms } of turns) {
-      for (const tool of request.tool ?? []) tool_ms += tool.ms;
-      if (parents.length === 0) continue;
-      count[think_origin]++;
-      if (think_ms !== null) times.push(think_ms);
-      if (think_origin === "inferred" && gap_ms !== null && gap_ms < 0) negative_gaps++;
+  for (let turn = 0; turn < turns; turn++) {
+    const at = row[turn] as number;
+    for (const tool of requests.whole(at)?.tool ?? []) tool_ms += tool.ms;
+    if (parents[turn]?.length === 0) continue;
+    const think = think_ms[turn] as number;
+    if (!Number.isNaN(think)) times.push(think);
+    if (!Number.isNaN(requests.number(FIELD.think_ms, at))) count.recorded++;
+    else if (Number.isNaN(think)) count.missing++;
+    else {
+      count.inferred++;
+      if (requests.number(FIELD.arrival_ms, at) < (parent_end_ms[turn] as number)) negative_gaps++;
     }
   }
   return { think_ms: describeSamples(times), ...count, negative_gaps, tool_ms };
 }
 
-function structureOf(jobs: readonly ResolvedJob[]): Structure {
+function structureOf({ columns: { first, parents: all }, length }: JobTable): Structure {
   let [multi_turn_jobs, parallel_jobs, max_width, joins, forks] = [0, 0, 0, 0, 0];
   const depths: number[] = [];
-  for (const { turns } of jobs) {
-    if (turns.every(({ parents }, at) => (at === 0 ? parents.length === 0 : isOnly(parents, at - 1)))) {
+  for (let job = 0; job < length; job++) {
+    const turns = all.slice(first[job], first[job + 1]);
+    if (turns.every((parents, at) => (at === 0 ? parents.length === 0 : isOnly(parents, at - 1)))) {
       if (turns.length > 1) multi_turn_jobs++;
       max_width = Math.max(max_width, 1);
       depths.push(turns.length);
@@ -195,7 +205,7 @@ function structureOf(jobs: readonly ResolvedJob[]): Structure {
     const children = new Int32Array(turns.length);
     const widths: number[] = [];
     const levelOf = new Map<readonly number[], number>();
-    turns.forEach(({ parents }, at) => {
+    turns.forEach((parents, at) => {
       let own = levelOf.get(parents);
       if (own === undefined) {
         own = 0;

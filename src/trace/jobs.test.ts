@@ -87,7 +87,7 @@ describe("resolveJobs", () => {
       row("main2", { after: ["main1"], arrival_ms: 150 }, 300),
       row("main3", { after: ["main2"], arrival_ms: 310 }),
     ]);
-    expect(jobs[0]?.turns.map(({ request, think_ms }) => [request.request_id, think_ms])).toEqual([
+    expect(jobs.at(0)?.turns.map(({ request, think_ms }) => [request.request_id, think_ms])).toEqual([
       ["main1", null],
       ["async", 30],
       ["main2", 50],
@@ -203,7 +203,7 @@ describe("resolveJobs", () => {
             .map((request, i) => ({ request, key: keys[i] as number }))
             .sort((a, b) => a.key - b.key)
             .map(({ request }) => request);
-          expect(resolveJobs(shuffled)).toEqual(resolveJobs(requests));
+          expect([...resolveJobs(shuffled)]).toEqual([...resolveJobs(requests)]);
         },
       ),
     );
@@ -213,8 +213,8 @@ describe("resolveJobs", () => {
     const chain = Array.from({ length: 200_000 }, (_, i) =>
       row(`c${i}`, { after: i === 0 ? [] : [`c${i - 1}`] }),
     );
-    expect(resolveJobs(chain.toReversed())[0]?.turns.at(-1)?.request.request_id).toBe("c199999");
+    expect(resolveJobs(chain.toReversed()).at(0)?.turns.at(-1)?.request.request_id).toBe("c199999");
     const wide = Array.from({ length: 10_000 }, (_, i) => row(`w${i}`, { turn: i < 5000 ? 1 : 2 }));
-    expect(resolveJobs(wide)[0]?.turns.at(-1)?.parents.length).toBe(5000);
+    expect(resolveJobs(wide).at(0)?.turns.at(-1)?.parents.length).toBe(5000);
   });
 });

@@ -2,58 +2,47 @@
  * Jobs as DAGs of turns: which turns a turn waits for, and how long it thinks after the last of them (FORMATS, "Ours";
  * METRICS, "Settled readings").
  */
+import { groupBy } from "../core/column.ts";
 import { UserError } from "../core/failure.ts";
+import type { List } from "../core/list.ts";
+import { stableOrder } from "../core/stable-order.ts";
 import { plainText } from "../core/terminal-text.ts";
-import type { Ms } from "../core/units.ts";
-import { IdIndex } from "./id-index.ts";
+import { JobTable } from "./job-table.ts";
 import { linkParents, type JobFault } from "./parents.ts";
 import type { TraceRequest } from "./trace-request.ts";
-
-/** `recorded`: the source told `think_ms`. `inferred`: arrival − recorded end of the last parent. */
-export type ThinkOrigin = "recorded" | "inferred" | "missing";
-
-export interface ResolvedTurn {
-  readonly request: TraceRequest;
-  /** Positions in the job's turns, ascending, all smaller than this turn's own; empty for a root. */
-  readonly parents: readonly number[];
-  /** Think and tool time after the end of the last parent, ≥ 0. `null` = unknown, or a root that tells none. */
-  readonly think_ms: Ms | null;
-  readonly think_origin: ThinkOrigin;
-  /** Arrival − recorded end of the last parent, as recorded: negative where the turn did not wait. */
-  readonly gap_ms: Ms | null;
-}
-
-export interface ResolvedJob {
-  readonly job_id: string;
-  /** Parents first, by time where times are told. */
-  readonly turns: readonly ResolvedTurn[];
-  readonly budget_ms: Ms | null;
-}
+import { FIELD, TraceTable } from "./trace-table.ts";
 
 /**
  * Groups requests into jobs, ordered by their first arrival (then by first appearance), and resolves each turn's
  * parents and think time. Duplicate ids, unknown parents, cycles, a turn before its parent and a budget of zero are a
  * {@link UserError} that names the request.
  */
-export function resolveJobs(requests: readonly TraceRequest[]): ResolvedJob[] {
-  const ids = new IdIndex((position) => (requests[position] as TraceRequest).request_id);
-  for (const { request_id } of requests) {
-    if (!ids.add(request_id)) throw new UserError(`request_id "${plainText(request_id)}" occurs twice`);
+export function resolveJobs(requests: List<TraceRequest>): JobTable {
+  const table = TraceTable.of(requests);
+  const twice = table.ids.firstRepeated();
+  if (twice !== null) throw new UserError(`request_id "${plainText(twice)}" occurs twice`);
+  const { order: rows, starts } = groupBy(table.jobColumn(), table.jobs.size);
+  return new Resolver(table, rows).resolve(jobsInOrder(table, rows, starts), starts);
+}
+
+/** Jobs that have rows, by first arrival, then by first row. */
+function jobsInOrder(table: TraceTable, rows: Int32Array, starts: Int32Array): Int32Array {
+  const jobs: number[] = [];
+  for (let job = 0; job < table.jobs.size; job++)
+    if ((starts[job] as number) < (starts[job + 1] as number)) jobs.push(job);
+  jobs.sort((a, b) => (rows[starts[a] as number] as number) - (rows[starts[b] as number] as number));
+  const first = new Float64Array(jobs.length).fill(Infinity);
+  for (const [position, job] of jobs.entries()) {
+    for (let at = starts[job] as number; at < (starts[job + 1] as number); at++) {
+      const arrival = table.number(FIELD.arrival_ms, rows[at] as number);
+      if (arrival < (first[position] as number)) first[position] = arrival;
+    }
   }
-  const jobs: { job: ResolvedJob; first: Ms }[] = [];
-  for (const [job_id, members] of groupByJob(requests)) {
-    const job = resolveJob(job_id, members);
-    let first = Infinity;
-    for (const { arrival_ms } of members) if (arrival_ms !== null && arrival_ms < first) first = arrival_ms;
-    jobs.push({ job, first });
-  }
-  // A stable sort: equal (and unknown) arrivals keep the order of the file. Infinity − Infinity is NaN, hence the test.
-  jobs.sort((a, b) => (a.first === b.first ? 0 : a.first - b.first));
-  return jobs.map(({ job }) => job);
+  return Int32Array.from(stableOrder(first), (position) => jobs[position] as number);
 }
 
 /** The requests of each job, in the order of the file. */
-export function groupByJob(requests: readonly TraceRequest[]): Map<string, TraceRequest[]> {
+export function groupByJob(requests: List<TraceRequest>): Map<string, TraceRequest[]> {
   const jobs = new Map<string, TraceRequest[]>();
   // Rows of a job mostly stand together.
   let job: string | null = null;
@@ -80,101 +69,143 @@ export function findJobFaults(members: readonly TraceRequest[]): readonly JobFau
 
 const ZERO_BUDGET = "a budget must be more than 0 ms";
 
-function resolveJob(job_id: string, members: readonly TraceRequest[]): ResolvedJob {
-  return isChain(members) ? resolveChain(job_id, members) : resolveGraph(job_id, members);
-}
-
-/**
- * Rows that stand in the file as they follow each other: no explicit parents, turns that rise (or all 0), arrivals that
- * never fall. Nearly every job of a large trace is one, and needs none of the graph's tables.
- */
-function isChain(members: readonly TraceRequest[]): boolean {
-  let turn = -1;
-  let rising = true;
-  let zero = true;
-  let arrival = -Infinity;
-  for (const request of members) {
-    if (request.after !== null) return false;
-    const own = request.turn ?? 0;
-    if (own <= turn) rising = false;
-    if (own !== 0) zero = false;
-    turn = own;
-    if (request.arrival_ms === null) continue;
-    if (request.arrival_ms < arrival) return false;
-    arrival = request.arrival_ms;
-  }
-  return rising || zero;
-}
-
 const ROOT: readonly number[] = [];
 /** `[0]`, `[1]`, ...: the parents of a chain's turns, shared by all chains. */
 const PREVIOUS: (readonly number[])[] = [];
 
-function resolveChain(job_id: string, members: readonly TraceRequest[]): ResolvedJob {
-  let budget_ms: Ms | null = null;
-  let end: Ms | null = null;
-  const turns: ResolvedTurn[] = [];
-  for (const request of members) {
-    if (request.budget_ms !== null) {
-      if (!(request.budget_ms > 0)) throw jobError(request, ZERO_BUDGET);
-      budget_ms ??= request.budget_ms;
+/** Fills the columns of a {@link JobTable}, job by job. */
+class Resolver {
+  readonly #table: TraceTable;
+  /** Rows by job, each job's in the order of the file. */
+  readonly #rows: Int32Array;
+  readonly #row: Int32Array;
+  readonly #parents: (readonly number[])[] = [];
+  readonly #parentEnd: Float64Array;
+  #turn = 0;
+
+  constructor(table: TraceTable, rows: Int32Array) {
+    this.#table = table;
+    this.#rows = rows;
+    this.#row = new Int32Array(rows.length);
+    this.#parentEnd = new Float64Array(rows.length);
+  }
+
+  resolve(jobs: Int32Array, starts: Int32Array): JobTable {
+    const first = new Int32Array(jobs.length + 1);
+    const budget_ms = new Float64Array(jobs.length);
+    for (let position = 0; position < jobs.length; position++) {
+      const job = jobs[position] as number;
+      const from = starts[job] as number;
+      const to = starts[job + 1] as number;
+      if (this.#isChain(from, to)) this.#resolveChain(from, to);
+      else this.#resolveGraph(from, to);
+      first[position + 1] = this.#turn;
+      budget_ms[position] = this.#budget(first[position] as number, this.#turn);
     }
-    const at = turns.length;
-    turns.push(resolveTurn(request, at === 0 ? ROOT : (PREVIOUS[at - 1] ??= [at - 1]), end));
-    end = request.recorded === null ? null : request.recorded.end_ms;
+    const [row, parents, parent_end_ms] = [this.#row, this.#parents, this.#parentEnd];
+    const table = new JobTable({
+      requests: this.#table,
+      job: jobs,
+      first,
+      row,
+      parents,
+      parent_end_ms,
+      budget_ms,
+    });
+    const negative = table.think_ms.findIndex((think) => think < 0);
+    if (negative !== -1) throw jobError(table.request(negative), "think_ms must be ≥ 0");
+    return table;
   }
-  return { job_id, turns, budget_ms };
-}
 
-function resolveGraph(job_id: string, members: readonly TraceRequest[]): ResolvedJob {
-  const { parents, order, faults } = linkParents(members);
-  const fault = faults[0];
-  if (fault !== undefined || order === null) {
-    throw jobError(members[fault?.position ?? 0] as TraceRequest, fault?.reason ?? "cannot be ordered");
-  }
-  const positions = new Int32Array(members.length);
-  order.forEach((member, position) => {
-    positions[member] = position;
-  });
-  // Turns that share a parent list (equal turns) share its translation and the end of its last parent.
-  const lists = new Map<readonly number[], { positions: readonly number[]; end: Ms | null }>();
-  const turns: ResolvedTurn[] = [];
-  let budget_ms: Ms | null = null;
-  for (const member of order) {
-    const request = members[member] as TraceRequest;
-    const own = parents[member] as readonly number[];
-    let list = lists.get(own);
-    if (list === undefined) {
-      list = {
-        positions: own.map((parent) => positions[parent] as number).sort((a, b) => a - b),
-        end: lastEnd(own, members),
-      };
-      lists.set(own, list);
+  /**
+   * Rows that stand in the file as they follow each other: no explicit parents, turns that rise (or all 0), arrivals that
+   * never fall. Nearly every job of a large trace is one, and needs none of the graph's tables.
+   */
+  #isChain(from: number, to: number): boolean {
+    const table = this.#table;
+    let turn = -1;
+    let rising = true;
+    let zero = true;
+    let arrival = -Infinity;
+    for (let at = from; at < to; at++) {
+      const row = this.#rows[at] as number;
+      if (table.namesParents(row)) return false;
+      const told = table.number(FIELD.turn, row);
+      const own = Number.isNaN(told) ? 0 : told;
+      if (own <= turn) rising = false;
+      if (own !== 0) zero = false;
+      turn = own;
+      const arrived = table.number(FIELD.arrival_ms, row);
+      if (Number.isNaN(arrived)) continue;
+      if (arrived < arrival) return false;
+      arrival = arrived;
     }
-    if (request.budget_ms !== null && !(request.budget_ms > 0)) throw jobError(request, ZERO_BUDGET);
-    budget_ms ??= request.budget_ms;
-    turns.push(resolveTurn(request, list.positions, list.end));
+    return rising || zero;
   }
-  return { job_id, turns, budget_ms };
+
+  #resolveChain(from: number, to: number): void {
+    let end = NaN;
+    for (let at = from; at < to; at++) {
+      const row = this.#rows[at] as number;
+      this.#add(row, at === from ? ROOT : (PREVIOUS[at - from - 1] ??= [at - from - 1]), end);
+      end = this.#table.number(FIELD.end_ms, row);
+    }
+  }
+
+  #resolveGraph(from: number, to: number): void {
+    const members = Array.from(this.#rows.subarray(from, to), (row) => this.#table.at(row) as TraceRequest);
+    const { parents, order, faults } = linkParents(members);
+    const fault = faults[0];
+    if (fault !== undefined || order === null) {
+      throw jobError(members[fault?.position ?? 0] as TraceRequest, fault?.reason ?? "cannot be ordered");
+    }
+    const positions = new Int32Array(members.length);
+    order.forEach((member, position) => {
+      positions[member] = position;
+    });
+    // Turns that share a parent list (equal turns) share its translation and the end of its last parent.
+    const lists = new Map<readonly number[], { positions: readonly number[]; end: number }>();
+    for (const member of order) {
+      const own = parents[member] as readonly number[];
+      let list = lists.get(own);
+      if (list === undefined) {
+        list = {
+          positions: own.map((parent) => positions[parent] as number).sort((a, b) => a - b),
+          end: lastEnd(own, members),
+        };
+        lists.set(own, list);
+      }
+      this.#add(this.#rows[from + member] as number, list.positions, list.end);
+    }
+  }
+
+  #add(row: number, parents: readonly number[], end: number): void {
+    this.#row[this.#turn] = row;
+    this.#parents.push(parents);
+    this.#parentEnd[this.#turn] = end;
+    this.#turn++;
+  }
+
+  /** The first that a turn tells; NaN without one. */
+  #budget(from: number, to: number): number {
+    let found = NaN;
+    for (let turn = from; turn < to; turn++) {
+      const row = this.#row[turn] as number;
+      const budget = this.#table.number(FIELD.budget_ms, row);
+      if (budget <= 0) throw jobError(this.#table.at(row) as TraceRequest, ZERO_BUDGET);
+      if (Number.isNaN(found)) found = budget;
+    }
+    return found;
+  }
 }
 
-function resolveTurn(request: TraceRequest, parents: readonly number[], end: Ms | null): ResolvedTurn {
-  const gap_ms = end === null || request.arrival_ms === null ? null : request.arrival_ms - end;
-  if (request.think_ms !== null) {
-    if (!(request.think_ms >= 0)) throw jobError(request, "think_ms must be ≥ 0");
-    return { request, parents, think_ms: request.think_ms, think_origin: "recorded", gap_ms };
-  }
-  if (gap_ms === null) return { request, parents, think_ms: null, think_origin: "missing", gap_ms };
-  return { request, parents, think_ms: Math.max(0, gap_ms), think_origin: "inferred", gap_ms };
-}
-
-/** Recorded end of the last parent; `null` for a root, or where the end of one of them is not told. */
-function lastEnd(parents: readonly number[], members: readonly TraceRequest[]): Ms | null {
-  let last: Ms | null = null;
+/** Recorded end of the last parent; NaN for a root, or where the end of one of them is not told. */
+function lastEnd(parents: readonly number[], members: readonly TraceRequest[]): number {
+  let last = NaN;
   for (const parent of parents) {
     const end = (members[parent] as TraceRequest).recorded?.end_ms ?? null;
-    if (end === null) return null;
-    if (last === null || end > last) last = end;
+    if (end === null) return NaN;
+    if (!(end <= last)) last = end;
   }
   return last;
 }

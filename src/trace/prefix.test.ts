@@ -37,8 +37,8 @@ describe("optimalPrefixReuse", () => {
       cached_tokens: 20,
       hit_rate: 20 / 118,
     });
-    expect(result.by_job.get("b")?.shared.cached_tokens).toBe(25);
-    expect(result.by_job.get("b")?.alone.cached_tokens).toBe(0);
+    expect(result.shared.at(1).cached_tokens).toBe(25);
+    expect(result.alone.at(1).cached_tokens).toBe(0);
     expect([result.method, result.estimated, result.unknown_turns]).toEqual(["blocks", false, 0]);
   });
 
@@ -61,7 +61,7 @@ describe("optimalPrefixReuse", () => {
     expect(result.overall.cached_tokens).toBe(0);
   });
 
-  it("token ids to the token; text in steps of 32 characters; nothing known is null", () => {
+  it("token ids to the token; text in steps of 32 bytes; nothing known is null", () => {
     const ids = reuse([
       row("a", { kind: "ids", ids: [5, 6, 7] }),
       row("a", { kind: "ids", ids: [5, 6, 8, 9] }),
@@ -97,6 +97,35 @@ describe("optimalPrefixReuse", () => {
     // {"role":"system","content":"…"}: 1031 characters → 258 tokens; with the user's 1029: 2060 → 515.
     expect(result.overall.prompt_tokens).toBe(258 + 515);
     expect(result.overall.cached_tokens).toBe(Math.floor((515 * 1031) / 2060));
+  });
+
+  it("text agrees with a naive count of equal beginnings, whatever is in it", () => {
+    const pieces = fc.constantFrom("a".repeat(31), "é".repeat(16), "\n", "b", "b".repeat(64));
+    const letters = fc.array(pieces, { minLength: 1, maxLength: 6 }).map((parts) => parts.join(""));
+    fc.assert(
+      fc.property(fc.array(letters, { minLength: 1, maxLength: 12 }), (texts) => {
+        const seen: Buffer[] = [];
+        let [cached, tokens] = [0, 0];
+        for (const text of texts) {
+          const bytes = Buffer.from(JSON.stringify(text)).subarray(1, -1);
+          const steps = (other: Buffer): number => {
+            let from = 0;
+            while (
+              from < bytes.length &&
+              bytes.subarray(from, from + 32).equals(other.subarray(from, from + 32))
+            )
+              from += 32;
+            return Math.min(from, bytes.length);
+          };
+          const own = Math.ceil(text.length / 4);
+          cached += Math.floor((own * Math.max(0, ...seen.map(steps))) / bytes.length);
+          tokens += own;
+          seen.push(bytes);
+        }
+        const result = reuse(texts.map((text, i) => row(`j${i}`, { kind: "text", text })));
+        expect([result.overall.prompt_tokens, result.overall.cached_tokens]).toEqual([tokens, cached]);
+      }),
+    );
   });
 
   it("agrees with a naive count over sets of prefixes", () => {

@@ -2,11 +2,15 @@
  * The best a prefix cache could do on a trace: an endless cache that holds every prompt sent before. Tokens that a model
  * generated are not counted as cached (their blocks have no names before they come back in a prompt).
  */
+import type { List } from "../core/list.ts";
+import { stableOrder } from "../core/stable-order.ts";
 import type { Tokens } from "../core/units.ts";
-import type { ResolvedJob } from "./jobs.ts";
+import { JobTable, type JobColumns, type ResolvedJob } from "./job-table.ts";
+import { NumberRuns, TextRuns } from "./prefix-runs.ts";
 import { PrefixTrie } from "./prefix-trie.ts";
-import { PromptSymbols, type SymbolPrompt } from "./prompt-symbols.ts";
-import type { TraceRequest } from "./trace-request.ts";
+import { type ContentKind, PromptSymbols, type SymbolPrompt } from "./prompt-symbols.ts";
+import type { TextPool } from "./text-pool.ts";
+import { FIELD } from "./trace-table.ts";
 
 export interface Reuse {
   /** Turns whose prompt's content (or block names) is known; only these are counted. */
@@ -22,139 +26,178 @@ export interface PrefixReuse {
   readonly overall: Reuse;
   /** A fresh cache for each job: what jobs gain from their own history alone. */
   readonly within_jobs: Reuse;
-  /** By job id, in the order given: `shared` = its part of `overall`, `alone` = its part of `within_jobs`. */
-  readonly by_job: ReadonlyMap<string, { readonly shared: Reuse; readonly alone: Reuse }>;
+  /** By job, in the order given: its part of `overall`. */
+  readonly shared: JobReuse;
+  /** Likewise: its part of `within_jobs`. */
+  readonly alone: JobReuse;
   /**
    * `blocks`: prefix block names (exact to a block). `ids`: token ids (exact). `text`: common beginnings in steps of 32
-   * characters, turned into tokens by the recorded length, else 4 characters a token (estimated). `mixed`: several.
+   * bytes, turned into tokens by the recorded length, else 4 characters a token (estimated). `mixed`: several.
    * `null`: no prompt's content is known.
    */
-  readonly method: "blocks" | "ids" | "text" | "mixed" | null;
+  readonly method: ContentKind | "mixed" | null;
   /** Whether the token counts are exact for the method, or rest on characters. */
   readonly estimated: boolean;
   /** Turns of bare length, left out. */
   readonly unknown_turns: number;
 }
 
+/** Reuse of each job, as columns. */
+export class JobReuse {
+  readonly #turns: Int32Array;
+  readonly #prompt: Float64Array;
+  readonly #cached: Float64Array;
+
+  constructor(jobs: number) {
+    this.#turns = new Int32Array(jobs);
+    this.#prompt = new Float64Array(jobs);
+    this.#cached = new Float64Array(jobs);
+  }
+
+  add(job: number, prompt: Tokens, cached: Tokens): void {
+    this.#turns[job] = (this.#turns[job] as number) + 1;
+    this.#prompt[job] = (this.#prompt[job] as number) + prompt;
+    this.#cached[job] = (this.#cached[job] as number) + cached;
+  }
+
+  at(job: number): Reuse {
+    return reuseOf(this.#turns[job] ?? 0, this.#prompt[job] ?? 0, this.#cached[job] ?? 0);
+  }
+
+  hitRate(job: number): number | null {
+    return this.at(job).hit_rate;
+  }
+
+  total(): Reuse {
+    return reuseOf(sum(this.#turns), sum(this.#prompt), sum(this.#cached));
+  }
+}
+
+function reuseOf(turns: number, prompt: Tokens, cached: Tokens): Reuse {
+  return {
+    turns,
+    prompt_tokens: prompt,
+    cached_tokens: cached,
+    hit_rate: prompt > 0 ? cached / prompt : null,
+  };
+}
+
+function sum(values: Int32Array | Float64Array): number {
+  let total = 0;
+  for (let i = 0; i < values.length; i++) total += values[i] as number;
+  return total;
+}
+
 /**
- * Optimal prefix reuse by job and overall, in time linear in blocks (or ids, or characters). Jobs as of `resolveJobs`.
- * Without `withinJobs` only the cache of all jobs is worked out: `within_jobs` and each `alone` count nothing.
+ * Optimal prefix reuse by job and overall, in time linear in blocks (or ids, or bytes). Jobs as of `resolveJobs`.
+ * Without `withinJobs` only the cache of all jobs is worked out: `within_jobs` and `alone` count nothing.
  */
 export function optimalPrefixReuse(
-  jobs: readonly Pick<ResolvedJob, "job_id" | "turns">[],
+  jobs: List<ResolvedJob>,
   { withinJobs = true }: { readonly withinJobs?: boolean } = {},
 ): PrefixReuse {
-  const symbols = new PromptSymbols();
-  const trie = new PrefixTrie();
-  const kinds = new Set<"blocks" | "ids" | "text">();
-  let unknown = 0;
-  const shared = jobs.map(() => new Tally());
-  const alone = jobs.map(() => new Tally());
+  const table = JobTable.of(jobs);
+  return reuseOfColumns(table.columns, table.length, withinJobs);
+}
 
-  const known = jobs.some(({ turns }) => turns.some(({ request }) => hasContent(request)));
-  if (!known) for (const { turns } of jobs) unknown += turns.length;
-  for (const [request, job] of known ? byArrival(jobs) : []) {
-    const prompt = symbols.of(request);
+/** {@link optimalPrefixReuse} of the first `jobs` jobs. */
+export function reuseOfColumns(
+  { requests, first, row }: Pick<JobColumns, "requests" | "first" | "row">,
+  jobs: number,
+  withinJobs: boolean,
+): PrefixReuse {
+  const turns = first[jobs] as number;
+  const symbols = new PromptSymbols(requests);
+  const cache = new Cache(symbols.pool);
+  const kinds = new Set<ContentKind>();
+  const shared = new JobReuse(jobs);
+  const alone = new JobReuse(jobs);
+  let unknown = 0;
+  const jobOf = new Int32Array(turns);
+  for (let job = 0; job < jobs; job++) jobOf.fill(job, first[job], first[job + 1]);
+  for (const turn of byArrival({ requests, first, row }, jobs)) {
+    const prompt = symbols.of(row[turn] as number);
     if (prompt === null) {
       unknown++;
       continue;
     }
     kinds.add(prompt.kind);
-    const covered = walk(trie, prompt);
-    (shared[job] as Tally).add(prompt.tokens, prompt.tokensOf(covered));
+    shared.add(jobOf[turn] as number, prompt.tokens, cache.add(prompt));
   }
 
   // The same walk with a cache of its own for each job. A lone turn finds nothing in it.
-  const own = new PrefixTrie();
-  (known && withinJobs ? jobs : []).forEach((job, at) => {
-    own.clear();
-    for (const { request } of job.turns) {
-      const prompt = symbols.of(request);
-      if (prompt === null) continue;
-      const covered = job.turns.length === 1 ? 0 : walk(own, prompt);
-      (alone[at] as Tally).add(prompt.tokens, prompt.tokensOf(covered));
+  const measured = withinJobs && unknown < turns ? jobs : 0;
+  for (let job = 0; job < measured; job++) {
+    const [from, to] = [first[job] as number, first[job + 1] as number];
+    cache.clear();
+    for (let turn = from; turn < to; turn++) {
+      const prompt = symbols.of(row[turn] as number);
+      if (prompt !== null) alone.add(job, prompt.tokens, to - from === 1 ? 0 : cache.add(prompt));
     }
-  });
+  }
 
-  const method = kinds.size > 1 ? "mixed" : ([...kinds][0] ?? null);
   return {
-    overall: sum(shared),
-    within_jobs: sum(alone),
-    by_job: new Map(
-      jobs.map(({ job_id }, at) => [
-        job_id,
-        { shared: (shared[at] as Tally).reuse(), alone: (alone[at] as Tally).reuse() },
-      ]),
-    ),
-    method,
+    overall: shared.total(),
+    within_jobs: alone.total(),
+    shared,
+    alone,
+    method: kinds.size > 1 ? "mixed" : ([...kinds][0] ?? null),
     estimated: kinds.has("text"),
     unknown_turns: unknown,
   };
 }
 
-/** Adds the prompt to the cache; returns the width of its beginning that was there. */
-function walk(trie: PrefixTrie, prompt: SymbolPrompt): number {
-  let node = 0;
-  let covered = 0;
-  let hit = true;
-  for (let i = 0; i < prompt.symbols.length; i++) {
-    const known = trie.size;
-    node = trie.step(node, prompt.symbols[i] as number);
-    hit = hit && node < known;
-    if (hit) covered += prompt.width(i);
+/** An endless prefix cache. */
+class Cache {
+  readonly #numberRuns = new NumberRuns();
+  readonly #numbers = new PrefixTrie(this.#numberRuns);
+  readonly #roots = new Map<string, number>();
+  readonly #textRuns: TextRuns;
+  readonly #texts: PrefixTrie;
+  #textRoot: number;
+
+  constructor(pool: TextPool) {
+    this.#textRuns = new TextRuns(pool);
+    this.#texts = new PrefixTrie(this.#textRuns);
+    this.#textRoot = this.#texts.root();
   }
-  return covered;
-}
 
-function hasContent({ prompt }: TraceRequest): boolean {
-  return prompt.kind !== "length" || (prompt.hash_ids !== null && prompt.block_tokens !== null);
-}
-
-/** All requests with their job's position, by arrival; those without one stay behind the turn before them. */
-function byArrival(
-  jobs: readonly Pick<ResolvedJob, "turns">[],
-): readonly (readonly [request: TraceRequest, job: number])[] {
-  const all: { request: TraceRequest; job: number; time: number }[] = [];
-  jobs.forEach(({ turns }, job) => {
-    let time = -Infinity;
-    for (const { request } of turns) {
-      time = Math.max(time, request.arrival_ms ?? -Infinity);
-      all.push({ request, job, time });
+  /** Adds the prompt; returns how many tokens of its beginning were there. */
+  add(prompt: SymbolPrompt): Tokens {
+    if (prompt.numbers === null) {
+      this.#textRuns.text = prompt.text;
+      return prompt.tokensOf(this.#texts.add(this.#textRoot, prompt.count));
     }
-  });
-  all.sort((a, b) => (a.time === b.time ? 0 : a.time - b.time));
-  return all.map(({ request, job }) => [request, job] as const);
-}
-
-class Tally {
-  #turns = 0;
-  #prompt = 0;
-  #cached = 0;
-
-  add(prompt: Tokens, cached: Tokens): void {
-    this.#turns++;
-    this.#prompt += prompt;
-    this.#cached += cached;
+    this.#numberRuns.sequence = prompt.numbers;
+    let root = this.#roots.get(prompt.space);
+    if (root === undefined) {
+      root = this.#numbers.root();
+      this.#roots.set(prompt.space, root);
+    }
+    return prompt.tokensOf(this.#numbers.add(root, prompt.count));
   }
 
-  include(other: Tally): void {
-    this.#turns += other.#turns;
-    this.#prompt += other.#prompt;
-    this.#cached += other.#cached;
-  }
-
-  reuse(): Reuse {
-    return {
-      turns: this.#turns,
-      prompt_tokens: this.#prompt,
-      cached_tokens: this.#cached,
-      hit_rate: this.#prompt > 0 ? this.#cached / this.#prompt : null,
-    };
+  clear(): void {
+    this.#numbers.clear();
+    this.#roots.clear();
+    this.#texts.clear();
+    this.#textRoot = this.#texts.root();
   }
 }
 
-function sum(tallies: readonly Tally[]): Reuse {
-  const total = new Tally();
-  for (const tally of tallies) total.include(tally);
-  return total.reuse();
+/** Turns by arrival; those without one stay behind the turn before them in their job. */
+function byArrival(
+  { requests, first, row }: Pick<JobColumns, "requests" | "first" | "row">,
+  jobs: number,
+): Uint32Array {
+  const times = new Float64Array(first[jobs] as number);
+  for (let job = 0; job < jobs; job++) {
+    let time = -Infinity;
+    for (let turn = first[job] as number; turn < (first[job + 1] as number); turn++) {
+      const arrival = requests.number(FIELD.arrival_ms, row[turn] as number);
+      if (arrival > time) time = arrival;
+      times[turn] = time;
+    }
+  }
+  return stableOrder(times);
 }

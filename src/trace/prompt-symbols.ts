@@ -1,134 +1,202 @@
-/** Prompts as sequences of numbered symbols, so that a common prefix of prompts is a common prefix of sequences. */
+/** Prompts as sequences of symbols, so that a common beginning of prompts is a common beginning of sequences. */
 import type { JsonObject } from "../core/json.ts";
 import type { Tokens } from "../core/units.ts";
-import { plainSymbol, SymbolCounter, SymbolTable } from "./prefix-trie.ts";
-import { recordedPromptTokens, type BlockId, type TraceRequest } from "./trace-request.ts";
+import { TEXT_STEP } from "./prefix-runs.ts";
+import type { TextPool } from "./text-pool.ts";
+import { type BlockId, recordedPromptTokens, type TraceRequest } from "./trace-request.ts";
+import { FIELD, type TraceTable } from "./trace-table.ts";
 
-/** Step of comparison of texts, characters. */
-export const TEXT_STEP = 32;
 /** Where no length was recorded. */
 const CHARS_PER_TOKEN = 4;
 
-export interface SymbolPrompt {
-  readonly kind: "blocks" | "ids" | "text";
-  /** Good until the next prompt is asked for. */
-  readonly symbols: ArrayLike<number>;
+export type ContentKind = "blocks" | "ids" | "text";
+
+/** One prompt; the next one asked for takes its place. */
+export class SymbolPrompt {
+  kind: ContentKind = "blocks";
+  /** Prompts of different spaces share nothing. */
+  space = "";
+  count = 0;
+  /** The symbols, finite numbers; `null` = a text of the table's pool, at `text`. */
+  numbers: ArrayLike<number> | null = null;
+  text = 0;
   /** The whole prompt. */
-  readonly tokens: Tokens;
-  /** Length of the i-th symbol: tokens for blocks and ids, characters for text. */
-  width(i: number): number;
-  /** Tokens in a common beginning of this width. */
-  tokensOf(width: number): Tokens;
+  tokens: Tokens = 0;
+  /** Blocks: tokens in one. */
+  block_tokens: Tokens = 1;
+  /** Text: the whole width, and the width of the first i + 1 symbols where it is not i + 1 steps. */
+  width = 0;
+  widths: readonly number[] | null = null;
+
+  /** Tokens in the first `matched` symbols. */
+  tokensOf(matched: number): Tokens {
+    if (matched === 0) return 0;
+    // The last block may be cut where the blocks cover the ceil of tokens ÷ block.
+    if (this.kind === "blocks") return Math.max(0, Math.min(matched * this.block_tokens, this.tokens));
+    if (this.kind === "ids") return matched;
+    const width = this.widths?.[matched - 1] ?? Math.min(matched * TEXT_STEP, this.width);
+    return this.width === 0 ? 0 : Math.floor((this.tokens * width) / this.width);
+  }
 }
 
 interface Chunks {
   readonly symbols: readonly number[];
-  /** Characters in all; every chunk but the last has {@link TEXT_STEP}. */
   readonly chars: number;
 }
 
 export class PromptSymbols {
-  readonly #counter = new SymbolCounter();
-  readonly #scopes = new Map<string | null, SymbolTable<BlockId>>();
-  readonly #ids = new SymbolTable<number>(this.#counter);
-  readonly #texts = new SymbolTable<number>(this.#counter);
-  #symbols = new Int32Array(1024);
+  readonly #table: TraceTable;
+  readonly #prompt = new SymbolPrompt();
+  readonly #names = new Map<BlockId, number>();
+  #buffer: Float64Array = new Float64Array(1024);
   /** Messages repeat from turn to turn; readers often share the objects. */
   readonly #messages = new WeakMap<JsonObject, Chunks>();
+  /** Places of texts that rows of objects hold. */
+  readonly #texts = new Map<number, number>();
 
-  /** `null` for a bare length: nothing is known of its content. */
-  of(request: TraceRequest): SymbolPrompt | null {
+  constructor(table: TraceTable) {
+    this.#table = table;
+  }
+
+  /** Where the texts are. */
+  get pool(): TextPool {
+    return this.#table.texts;
+  }
+
+  /** The prompt of a row; `null` for a bare length: nothing is known of its content. */
+  of(row: number): SymbolPrompt | null {
+    const table = this.#table;
+    const blocks = table.blocks(row);
+    if (blocks !== null) {
+      const scope = table.number(FIELD.hash_scope, row);
+      return this.#blocks(
+        blocks,
+        blocks.length,
+        table.number(FIELD.prompt_tokens, row),
+        table.number(FIELD.block_tokens, row),
+        Number.isNaN(scope) ? null : table.names.text(scope),
+      );
+    }
+    const text = table.textPlace(row);
+    if (!Number.isNaN(text)) return this.#text(text, table.recordedPromptTokens(row), null);
+    const whole = table.whole(row);
+    return whole === null ? null : this.#whole(row, whole);
+  }
+
+  #whole(row: number, request: TraceRequest): SymbolPrompt | null {
     const { prompt } = request;
+    const recorded = recordedPromptTokens(request) ?? NaN;
     switch (prompt.kind) {
-      case "length":
-        return prompt.hash_ids === null || prompt.block_tokens === null
-          ? null
-          : this.#blocks(prompt.hash_ids, prompt.block_tokens, prompt.tokens, prompt.hash_scope);
-      case "ids":
-        return {
-          kind: "ids",
-          symbols: prompt.ids.map((id) => this.#ids.number(id)),
-          tokens: prompt.ids.length,
-          width: () => 1,
-          tokensOf: (width) => width,
-        };
-      case "text":
-        return textPrompt([this.#chunk(prompt.text)], recordedPromptTokens(request));
-      case "messages": {
-        // Tools stand before the messages in the usual chat templates.
-        const parts = [...(prompt.tools ?? []), ...prompt.messages].map((part) => this.#message(part));
-        return textPrompt(parts, recordedPromptTokens(request));
+      case "length": {
+        const { hash_ids, block_tokens } = prompt;
+        if (hash_ids === null || block_tokens === null) return null;
+        const buffer = this.#room(hash_ids.length);
+        for (let i = 0; i < hash_ids.length; i++) buffer[i] = this.#name(hash_ids[i] as BlockId);
+        return this.#blocks(buffer, hash_ids.length, prompt.tokens, block_tokens, prompt.hash_scope);
       }
+      case "ids":
+        return this.#set("ids", "ids", prompt.ids.length, prompt.ids, prompt.ids.length);
+      case "text": {
+        let place = this.#texts.get(row);
+        if (place === undefined) {
+          place = this.#table.texts.addText(prompt.text);
+          this.#texts.set(row, place);
+        }
+        return this.#text(place, recorded, prompt.text.length);
+      }
+      case "messages":
+        // Tools stand before the messages in the usual chat templates.
+        return this.#parts([...(prompt.tools ?? []), ...prompt.messages], recorded);
     }
   }
 
-  #blocks(ids: readonly BlockId[], blockTokens: Tokens, tokens: Tokens, scope: string | null): SymbolPrompt {
-    const symbols = this.#buffer(ids.length);
-    let table: SymbolTable<BlockId> | null = null;
-    for (let i = 0; i < ids.length; i++) {
-      const id = ids[i] as BlockId;
-      // Names that hold in the whole file and are small numbers (most traces) need no table.
-      const plain = scope === null ? plainSymbol(id) : -1;
-      symbols[i] = plain === -1 ? (table ??= this.#table(scope)).number(id) : plain;
+  #set(
+    kind: ContentKind,
+    space: string,
+    count: number,
+    numbers: ArrayLike<number> | null,
+    tokens: Tokens,
+  ): SymbolPrompt {
+    const prompt = this.#prompt;
+    prompt.kind = kind;
+    prompt.space = space;
+    prompt.count = count;
+    prompt.numbers = numbers;
+    prompt.tokens = tokens;
+    prompt.widths = null;
+    return prompt;
+  }
+
+  #blocks(
+    names: ArrayLike<number>,
+    count: number,
+    tokens: Tokens,
+    blockTokens: Tokens,
+    scope: string | null,
+  ): SymbolPrompt {
+    const space = scope === null ? "blocks" : `blocks ${scope}`;
+    const prompt = this.#set("blocks", space, count, names, tokens);
+    prompt.block_tokens = blockTokens;
+    return prompt;
+  }
+
+  /** A name's symbol: itself where it is an integer ≥ 0, else −1, −2, ... */
+  #name(name: BlockId): number {
+    if (typeof name === "number" && name >= 0) return name;
+    const known = this.#names.get(name);
+    if (known !== undefined) return known;
+    const symbol = -1 - this.#names.size;
+    this.#names.set(name, symbol);
+    return symbol;
+  }
+
+  #text(place: number, recorded: Tokens, chars: number | null): SymbolPrompt {
+    const bytes = this.pool.bytes(place);
+    const tokens = Number.isNaN(recorded)
+      ? Math.ceil((chars ?? this.pool.text(place).length) / CHARS_PER_TOKEN)
+      : recorded;
+    const prompt = this.#set("text", "text", Math.ceil(bytes / TEXT_STEP), null, tokens);
+    prompt.text = place;
+    prompt.width = bytes;
+    return prompt;
+  }
+
+  #parts(parts: readonly JsonObject[], recorded: Tokens): SymbolPrompt {
+    const symbols: number[] = [];
+    const widths: number[] = [];
+    let chars = 0;
+    for (const part of parts) {
+      const chunks = this.#message(part);
+      for (const symbol of chunks.symbols) {
+        symbols.push(symbol);
+        widths.push(Math.min((widths.at(-1) ?? 0) + TEXT_STEP, chars + chunks.chars));
+      }
+      chars += chunks.chars;
     }
-    return {
-      kind: "blocks",
-      symbols,
-      tokens,
-      // The last block may be cut where the blocks cover the ceil of tokens ÷ block.
-      width: (i) => Math.max(0, Math.min(blockTokens, tokens - i * blockTokens)),
-      tokensOf: (width) => width,
-    };
-  }
-
-  #table(scope: string | null): SymbolTable<BlockId> {
-    const table = this.#scopes.get(scope) ?? new SymbolTable<BlockId>(this.#counter);
-    this.#scopes.set(scope, table);
-    return table;
-  }
-
-  #buffer(length: number): Int32Array {
-    if (length > this.#symbols.length) this.#symbols = new Int32Array(2 * length);
-    return this.#symbols.subarray(0, length);
+    const tokens = Number.isNaN(recorded) ? Math.ceil(chars / CHARS_PER_TOKEN) : recorded;
+    const prompt = this.#set("text", "messages", symbols.length, symbols, tokens);
+    prompt.width = chars;
+    prompt.widths = widths;
+    return prompt;
   }
 
   #message(message: JsonObject): Chunks {
     let chunks = this.#messages.get(message);
     if (chunks === undefined) {
-      chunks = this.#chunk(JSON.stringify(message));
+      const text = JSON.stringify(message);
+      const symbols: number[] = [];
+      for (let at = 0; at < text.length; at += TEXT_STEP)
+        symbols.push(hashChars(text, at, Math.min(at + TEXT_STEP, text.length)));
+      chunks = { symbols, chars: text.length };
       this.#messages.set(message, chunks);
     }
     return chunks;
   }
 
-  #chunk(text: string): Chunks {
-    const symbols: number[] = [];
-    for (let at = 0; at < text.length; at += TEXT_STEP) {
-      symbols.push(this.#texts.number(hashChars(text, at, Math.min(at + TEXT_STEP, text.length))));
-    }
-    return { symbols, chars: text.length };
+  #room(length: number): Float64Array {
+    if (length > this.#buffer.length) this.#buffer = new Float64Array(2 * length);
+    return this.#buffer;
   }
-}
-
-function textPrompt(parts: readonly Chunks[], recorded: Tokens | null): SymbolPrompt {
-  const symbols: number[] = [];
-  const widths: number[] = [];
-  let chars = 0;
-  for (const part of parts) {
-    part.symbols.forEach((symbol, i) => {
-      symbols.push(symbol);
-      widths.push(Math.min(TEXT_STEP, part.chars - i * TEXT_STEP));
-    });
-    chars += part.chars;
-  }
-  const tokens = recorded ?? Math.ceil(chars / CHARS_PER_TOKEN);
-  return {
-    kind: "text",
-    symbols,
-    tokens,
-    width: (i) => widths[i] as number,
-    tokensOf: (width) => (chars === 0 ? 0 : Math.floor((tokens * width) / chars)),
-  };
 }
 
 /** 53 bits of two FNV-1a hashes with different offsets, the length mixed in. */

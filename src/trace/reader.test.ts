@@ -89,7 +89,7 @@ describe("detection", () => {
 describe("sources", () => {
   it("gzip, whatever the name, with BOM inside", async () => {
     const trace = await readTrace(write(gzipSync(`\ufeff${ROW}`)));
-    expect(trace.requests[0]?.request_id).toBe("a");
+    expect(trace.requests.at(0)?.request_id).toBe("a");
   });
 
   it("a pipe is read once, in full, and leaves nothing behind", async () => {

@@ -21,22 +21,31 @@ export async function readJsonlRows(
   parse: (text: string) => unknown = parseLossless,
 ): Promise<void> {
   for await (const batch of readLineBatches(path)) {
-    for (const { number, text } of batch) {
-      if (isBlank(text)) continue;
-      let value: unknown;
-      try {
-        value = parse(text);
-      } catch (error) {
-        account.refuse(number, notJson(error));
-        continue;
-      }
-      if (typeof value !== "object" || value === null || Array.isArray(value)) {
-        account.refuse(number, `a row must be a JSON object, not ${kindOf(value)}`);
-        continue;
-      }
-      handleRow(account, onRow, value as JsonObject, number);
-    }
+    for (const { number, text } of batch) readRow(text, number, account, onRow, parse);
   }
+}
+
+/** Parses one line and hands it to `onRow`; a blank one is passed over. */
+export function readRow(
+  text: string,
+  line: number,
+  account: RowAccount,
+  onRow: RowHandler<JsonObject>,
+  parse: (text: string) => unknown,
+): void {
+  if (isBlank(text)) return;
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch (error) {
+    account.refuse(line, notJson(error));
+    return;
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    account.refuse(line, `a row must be a JSON object, not ${kindOf(value)}`);
+    return;
+  }
+  handleRow(account, onRow, value as JsonObject, line);
 }
 
 /** Runs one handler and books its outcome. */

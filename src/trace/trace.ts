@@ -1,5 +1,6 @@
 /** A trace in memory, with the account of what was read: rows read = turns' rows + skipped + refused, with reasons. */
 import type { JsonObject } from "../core/json.ts";
+import type { List } from "../core/list.ts";
 import type { TraceRequest } from "./trace-request.ts";
 
 /** What a trace may tell of the load it was taken from. */
@@ -45,7 +46,7 @@ export interface Trace {
   readonly path: string;
   /** The first line of our own format, or what the reader knows of the source. */
   readonly header: JsonObject | null;
-  readonly requests: readonly TraceRequest[];
+  readonly requests: List<TraceRequest>;
   readonly rows: RowCounts;
   readonly faults: readonly TraceFault[];
   readonly provenance: Provenance;

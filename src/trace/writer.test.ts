@@ -132,12 +132,12 @@ describe("our format", () => {
           );
           const trace = traceOf(requests);
           const back = await reread(traceLines(trace));
-          expect(back.requests).toEqual(requests);
+          expect([...back.requests]).toEqual(requests);
           expect(back.format).toBe("reprise");
           expect(back.provenance).toEqual(trace.provenance);
           expect(back.notes).toEqual(trace.notes);
           const again = await reread(traceLines(back));
-          expect(again.requests).toEqual(requests);
+          expect([...again.requests]).toEqual(requests);
           expect(again.header).toEqual(back.header);
         },
       ),
@@ -164,12 +164,11 @@ describe("our format", () => {
     );
     const back = await reread(traceLines(traceOf(rows)));
     expect(back.requests.map(({ after }) => after)).toEqual([[], ["r0"], ["r0"], ["r1", "r2"]]);
-    expect(resolveJobs(back.requests)[0]?.turns.map(({ parents }) => parents)).toEqual([
-      [],
-      [0],
-      [0],
-      [1, 2],
-    ]);
+    expect(
+      resolveJobs(back.requests)
+        .at(0)
+        ?.turns.map(({ parents }) => parents),
+    ).toEqual([[], [0], [0], [1, 2]]);
   });
 
   it("never overwrites", async () => {
@@ -218,9 +217,9 @@ describe("Mooncake rows", () => {
     const back = await reread(lines);
     const reuse = optimalPrefixReuse(resolveJobs(back.requests));
     expect(back.format).toBe("mooncake");
-    expect(reuse.by_job.get("r2")?.shared.cached_tokens).toBe(512);
-    expect(reuse.by_job.get("r3")?.shared.cached_tokens).toBe(1024);
-    expect(reuse.by_job.get("r4")?.shared.cached_tokens).toBe(0);
+    expect(reuse.shared.at(1).cached_tokens).toBe(512);
+    expect(reuse.shared.at(2).cached_tokens).toBe(1024);
+    expect(reuse.shared.at(3).cached_tokens).toBe(0);
     expect(notes).toEqual([
       "sharing is kept in whole blocks of 512 tokens; the source tells it in blocks of 64",
     ]);

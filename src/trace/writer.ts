@@ -5,6 +5,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { UserError } from "../core/failure.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { List } from "../core/list.ts";
 import { plainText } from "../core/terminal-text.ts";
 import type { Ms } from "../core/units.ts";
 import { VERSION } from "../core/version.ts";
@@ -69,7 +70,7 @@ function headerOf(trace: Trace, shift: Ms): JsonObject {
 }
 
 /** What is taken off every time: nothing, unless one is negative or they are Unix times. */
-function shiftOf(requests: readonly TraceRequest[]): Ms {
+function shiftOf(requests: List<TraceRequest>): Ms {
   let first = Infinity;
   for (const { arrival_ms, recorded } of requests) {
     for (const time of [arrival_ms, recorded?.sent_ms, recorded?.first_token_ms, recorded?.end_ms]) {
@@ -80,7 +81,7 @@ function shiftOf(requests: readonly TraceRequest[]): Ms {
 }
 
 /** A row needs an arrival or parents: jobs with a row that has neither get their parents spelled out. */
-function missingParents(requests: readonly TraceRequest[]): ReadonlyMap<string, readonly string[]> {
+function missingParents(requests: List<TraceRequest>): ReadonlyMap<string, readonly string[]> {
   const parents = new Map<string, readonly string[]>();
   if (!requests.some(hasNeither)) return parents;
   for (const members of groupByJob(requests).values()) {

@@ -3,7 +3,7 @@ import { FAILURE_CODES } from "../../core/failure.ts";
 import type { Ms } from "../../core/units.ts";
 import type { PlannedJobRecord } from "../../record/manifest.ts";
 import type { Calibration } from "../calibration.ts";
-import { NumberColumn, groupBy } from "../column.ts";
+import { NumberColumn, groupBy } from "../../core/column.ts";
 import { FAILED, OK, type RequestTable, SKIPPED } from "../request-table.ts";
 import { CAUSES, type Cause } from "./causes.ts";
 import { breakdown, criticalPath, dominantCause } from "./critical_path.ts";

@@ -1,15 +1,41 @@
-import type { Transformed, Workload } from "../workload.ts";
+import { countJobs, type Transformed, type Workload } from "../workload.ts";
 
 /**
  * Closed runs: every job `copies` times, round by round (all jobs once, then all again). A copy has ids of its own
  * (`job~1`) and a fresh `copy` number, so that its made-up text, and with it its prefix cache, is its own.
  */
-export function copyJobs(jobs: Workload, copies: number, shared: boolean): Transformed {
-  if (copies === 1) return { jobs, notes: [] };
-  const all = [...jobs];
-  for (let copy = 1; copy < copies; copy++) {
-    for (const job of jobs) all.push({ ...job, job_id: `${job.job_id}~${copy}`, copy });
+export function copyJobs(work: Workload, copies: number, shared: boolean): Transformed {
+  if (copies === 1) return { jobs: work, notes: [] };
+  const jobs = countJobs(work);
+  const turns = work.row.length;
+  const first = new Int32Array(jobs * copies + 1);
+  const copy = new Int32Array(jobs * copies);
+  for (let round = 0; round < copies; round++) {
+    copy.fill(round, round * jobs, (round + 1) * jobs);
+    for (let job = 1; job <= jobs; job++)
+      first[round * jobs + job] = round * turns + (work.first[job] as number);
   }
   const sharing = shared ? "copies share their text" : "copies share no text";
-  return { jobs: all, notes: [`${copies} copies of each of ${jobs.length} jobs (${sharing})`] };
+  return {
+    jobs: {
+      ...work,
+      first,
+      row: repeat(work.row, copies),
+      parents: Array.from({ length: copies }, () => work.parents).flat(),
+      think_ms: repeat(work.think_ms, copies),
+      offset_ms: repeat(work.offset_ms, copies),
+      job: repeat(work.job, copies),
+      budget_ms: repeat(work.budget_ms, copies),
+      copy,
+      origin: repeat(work.origin, copies),
+      start_delay_ms: repeat(work.start_delay_ms, copies),
+    },
+    notes: [`${copies} copies of each of ${jobs} jobs (${sharing})`],
+  };
+}
+
+function repeat<A extends Float64Array | Int32Array>(column: A, times: number): A {
+  const all = new (column.constructor as new (length: number) => A)(column.length * times);
+  for (let round = 0; round < times; round++) all.set(column, round * column.length);
+  return all;
 }

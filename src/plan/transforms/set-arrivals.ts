@@ -3,17 +3,9 @@ import { UserError } from "../../core/failure.ts";
 import type { Rng } from "../../core/random.ts";
 import type { Ms } from "../../core/units.ts";
 import { arrivalSpan, makeArrivals } from "../arrivals/index.ts";
-import { type Entry, entriesOf, sortEntries } from "../entries.ts";
+import { type Entries, entriesByTime, entriesOf, jobEntries } from "../entries.ts";
 import type { PlanOptions } from "../plan-options.ts";
-import {
-  jobStart,
-  mapOffsets,
-  offsetRange,
-  type Transformed,
-  type Workload,
-  withOffset,
-  withTurns,
-} from "../workload.ts";
+import { countJobs, mapOffsets, type Transformed, type Workload } from "../workload.ts";
 
 type ArrivalOptions = Pick<
   PlanOptions,
@@ -26,15 +18,15 @@ type ArrivalOptions = Pick<
  * (equal times fall back to even spacing); the other types make times up over the same span.
  */
 export function setArrivals(
-  jobs: Workload,
+  work: Workload,
   by: "entry" | "job",
   options: ArrivalOptions,
   rng: Rng,
 ): Transformed {
   const { arrival_type: type, arrival_rate: rate } = options;
-  if (type === "trace" && rate === null) return { jobs, notes: [] };
-  const entries = sortEntries(by === "entry" ? entriesOf(jobs) : jobEntries(jobs));
-  const n = entries.length;
+  if (type === "trace" && rate === null) return { jobs: work, notes: [] };
+  const entries = by === "entry" ? entriesOf(work) : jobEntries(work);
+  const n = entries.count;
   const recordedSpan = spanOf(entries);
   const span = arrivalSpan(n, rate, recordedSpan);
   if (span === null) {
@@ -46,7 +38,7 @@ export function setArrivals(
   if (type === "trace" && recordedSpan !== null && recordedSpan > 0) {
     const factor = span / recordedSpan;
     return {
-      jobs: mapOffsets(jobs, (offset) => offset * factor),
+      jobs: mapOffsets(work, (offset) => offset * factor),
       notes: [
         `recorded arrivals stretched to ${formatDuration(span)} (${by === "job" ? "jobs" : "requests"} at ${rate}/s)`,
       ],
@@ -62,53 +54,42 @@ export function setArrivals(
     normalize: options.normalize,
     rng,
   });
-  return { jobs: place(jobs, entries, offsets, by), notes: [...notes, `arrivals are made up: ${process}`] };
+  return { jobs: place(work, entries, offsets, by), notes: [...notes, `arrivals are made up: ${process}`] };
 }
 
-function jobEntries(jobs: Workload): Entry[] {
-  return jobs.map((job, j) => ({ offset_ms: jobStart(job), members: [[j, 0]] }));
-}
-
-function spanOf(entries: readonly Entry[]): Ms | null {
+/** `null` where an entry has no time. */
+function spanOf({ count, offset_ms }: Entries): Ms | null {
   let first = Infinity;
   let last = -Infinity;
-  for (const { offset_ms } of entries) {
-    if (offset_ms === null) return null;
-    first = Math.min(first, offset_ms);
-    last = Math.max(last, offset_ms);
+  for (const offset of offset_ms) {
+    if (Number.isNaN(offset)) return null;
+    first = Math.min(first, offset);
+    last = Math.max(last, offset);
   }
-  return entries.length === 0 ? null : last - first;
+  return count === 0 ? null : last - first;
 }
 
-function place(
-  jobs: Workload,
-  entries: readonly Entry[],
-  offsets: Float64Array,
-  by: "entry" | "job",
-): Workload {
-  const moved = jobs.map((job) => ({ job, turns: [...job.turns] }));
-  entries.forEach((entry, i) => {
-    const target = offsets[i] as number;
-    for (const [j, t] of entry.members) {
-      const turns = moved[j]?.turns ?? [];
+/** Gives the i-th offset to the i-th entry by time. */
+function place(work: Workload, entries: Entries, offsets: Float64Array, by: "entry" | "job"): Workload {
+  const targets = new Float64Array(entries.count);
+  entriesByTime(entries).forEach((entry, i) => {
+    targets[entry] = offsets[i] as Ms;
+  });
+  const offset_ms = work.offset_ms.slice();
+  for (let job = 0; job < countJobs(work); job++) {
+    for (let turn = work.first[job] as number; turn < (work.first[job + 1] as number); turn++) {
+      const target = targets[entries.of[turn] as number] as Ms;
       if (by === "entry") {
-        const turn = turns[t];
-        if (turn !== undefined) turns[t] = withOffset(turn, target);
+        offset_ms[turn] = target;
         continue;
       }
       // The whole job moves; what arrives later inside it keeps its distance from the start.
-      const shift = target - (entry.offset_ms ?? target);
-      turns.forEach((turn, at) => {
-        const own = turn.offset_ms ?? (turn.parents.length === 0 ? target - shift : null);
-        turns[at] = withOffset(turn, own === null ? null : own + shift);
-      });
+      const start = entries.offset_ms[job] as Ms;
+      const shift = Number.isNaN(start) ? 0 : target - start;
+      const own = offset_ms[turn] as Ms;
+      if (!Number.isNaN(own)) offset_ms[turn] = own + shift;
+      else if (work.parents[turn]?.length === 0) offset_ms[turn] = target;
     }
-  });
-  return moved.map(({ job, turns }) => withTurns(job, turns));
-}
-
-/** Span of all arrivals of a workload, ms; `null` without times. */
-export function workloadSpan(jobs: Workload): Ms | null {
-  const range = offsetRange(jobs);
-  return range === null ? null : range.last - range.first;
+  }
+  return { ...work, offset_ms };
 }

@@ -10,9 +10,9 @@ const DENSE_PER_MS = 1;
 const DENSE_SAMPLE = 10;
 
 /** The first arrival becomes 0 (epoch times become offsets); spans that hint at a wrong unit are said. */
-export function shiftToZero(jobs: Workload): Transformed {
-  const range = offsetRange(jobs);
-  if (range === null) return { jobs, notes: [] };
+export function shiftToZero(work: Workload): Transformed {
+  const range = offsetRange(work);
+  if (range === null) return { jobs: work, notes: [] };
   const { first, last, known } = range;
   const span = last - first;
   const notes: string[] = [];
@@ -30,6 +30,6 @@ export function shiftToZero(jobs: Workload): Transformed {
   } else if (span > MONTH_MS) {
     notes.push(`warning: the arrivals span ${spanText}: is the unit right? (--speed shortens them)`);
   }
-  if (first === 0) return { jobs, notes };
-  return { jobs: mapOffsets(jobs, (offset) => offset - first), notes };
+  if (first === 0) return { jobs: work, notes };
+  return { jobs: mapOffsets(work, (offset) => offset - first), notes };
 }

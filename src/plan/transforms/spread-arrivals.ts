@@ -15,12 +15,13 @@ const SAMPLE = 20;
  * their step, in the order of the trace: the k-th of n at t goes to t + step·k/n. The step is the smallest distance
  * between two instants.
  */
-export function spreadArrivals(jobs: Workload): Transformed {
-  const grid = findGrid(jobs);
-  if (grid === null) return { jobs, notes: ["--spread: arrivals are not quantised, nothing was spread"] };
+export function spreadArrivals(work: Workload): Transformed {
+  const grid = findGrid(work, Infinity);
+  if (grid === null)
+    return { jobs: work, notes: ["--spread: arrivals are not quantised, nothing was spread"] };
   const { step, counts, arrivals } = grid;
   const seen = new Map<Ms, number>();
-  const spread = mapOffsets(jobs, (offset) => {
+  const spread = mapOffsets(work, (offset) => {
     const k = seen.get(offset) ?? 0;
     seen.set(offset, k + 1);
     return offset + (step * k) / (counts.get(offset) as number);
@@ -34,8 +35,8 @@ export function spreadArrivals(jobs: Workload): Transformed {
 }
 
 /** A hint for traces whose arrivals are quantised and are replayed as they are. */
-export function quantisationNote(jobs: Workload): string | null {
-  const grid = findGrid(jobs.slice(0, LOOKED_AT));
+export function quantisationNote(work: Workload): string | null {
+  const grid = findGrid(work, LOOKED_AT);
   if (
     grid === null ||
     grid.arrivals < SAMPLE ||
@@ -47,15 +48,16 @@ export function quantisationNote(jobs: Workload): string | null {
   return `arrivals are quantised to ${formatDuration(grid.step)} (bursts of ${each} on average); --spread spreads them over the step`;
 }
 
-function findGrid(jobs: Workload): { step: Ms; counts: Map<Ms, number>; arrivals: number } | null {
+function findGrid(
+  { first, offset_ms }: Workload,
+  jobs: number,
+): { step: Ms; counts: Map<Ms, number>; arrivals: number } | null {
   const counts = new Map<Ms, number>();
   let arrivals = 0;
-  for (const job of jobs) {
-    for (const { offset_ms } of job.turns) {
-      if (offset_ms === null) continue;
-      arrivals++;
-      counts.set(offset_ms, (counts.get(offset_ms) ?? 0) + 1);
-    }
+  for (const offset of offset_ms.subarray(0, first[Math.min(jobs, first.length - 1)])) {
+    if (Number.isNaN(offset)) continue;
+    arrivals++;
+    counts.set(offset, (counts.get(offset) ?? 0) + 1);
   }
   const instants = [...counts.keys()].sort((a, b) => a - b);
   let step = Infinity;

@@ -17,7 +17,7 @@ export const timedTrace: Dataset = {
     const path = pathOf(context, "timed_trace");
     const trace = await readTrace(path, context);
     if (trace.rows.refused > 0) context.note(`${path}: ${trace.rows.refused} bad rows left out`);
-    return takeRows(trace.requests, context, path).map((request) =>
+    return takeRows([...trace.requests], context, path).map((request) =>
       makeTurn(context, {
         prompt: request.prompt,
         promptTokens: recordedPromptTokens(request),

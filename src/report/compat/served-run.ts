@@ -4,7 +4,7 @@
  */
 import { sortSamples, type SortedSamples } from "../../core/quantile.ts";
 import type { Ms, Tokens } from "../../core/units.ts";
-import { NumberColumn } from "../../metric/column.ts";
+import { NumberColumn } from "../../core/column.ts";
 import type { RunAnalysis } from "../../metric/summarize.ts";
 import type { RequestRecord } from "../../record/request-record.ts";
 import type { ReportInput } from "../report-format.ts";

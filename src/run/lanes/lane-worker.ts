@@ -7,6 +7,7 @@ import { secrets } from "../../core/secret.ts";
 import type { Ms } from "../../core/units.ts";
 import { dispatch } from "../../dispatch/dispatch.ts";
 import type { DispatchCounts, DispatchRun } from "../../dispatch/dispatch-env.ts";
+import { jobIdAt } from "../../plan/planned-requests.ts";
 import { clientOfSpec } from "../client-spec.ts";
 import { within } from "../load.ts";
 import { liveAnswers } from "../live-answers.ts";
@@ -59,7 +60,7 @@ async function runLane(start: LaneStart): Promise<void> {
     makerOptions(spec.facts, {
       ...tools,
       needsText: () => counter.needsText(),
-      jobIdOf: (planned) => plan.jobs[planned.job]?.job_id ?? "",
+      jobIdOf: (planned) => jobIdAt(plan.jobs, planned.job),
     }),
   );
   const records = new RecordPost(shared, post, (run) => clock.at(clock.now(), run));

@@ -102,7 +102,7 @@ describe("aiperf", () => {
       { texts: ["r", { contents: ["s", "t"] }], image: "x.png" },
     ]);
     expect(single.format).toBe("aiperf");
-    expect(single.requests[1]?.prompt).toEqual({ kind: "text", text: "r\ns\nt" });
+    expect(single.requests.at(1)?.prompt).toEqual({ kind: "text", text: "r\ns\nt" });
     expect(single.notes).toEqual(["1 turns had images, sound or video; only their text is replayed"]);
     const orchestrated = await read([
       { session_id: "o", orchestrator: true, turns: [], spawns: ["k"] },
@@ -300,7 +300,7 @@ describe("sharegpt, openai-batch, litellm", () => {
       },
       { custom_id: "2", url: "/v1/embeddings", body: { model: "e", input: "x" } },
     ]);
-    expect(trace.requests[0]).toMatchObject({
+    expect(trace.requests.at(0)).toMatchObject({
       max_tokens: 5,
       temperature: 0.5,
       params: { top_p: 0.9, seed: 3 },

@@ -114,7 +114,7 @@ describe("azure", () => {
     const images = await read(
       "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2025-01-01 00:00:00,3,10,5\n",
     );
-    expect(images.requests[0]).toMatchObject({ prompt: { tokens: 10 }, metadata: { num_images: 3 } });
+    expect(images.requests.at(0)).toMatchObject({ prompt: { tokens: 10 }, metadata: { num_images: 3 } });
   });
   it("refuses what is no time, zero and negative counts, by line", async () => {
     const head = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
@@ -159,12 +159,11 @@ describe("bailian", () => {
     expect(arrivals(trace)).toEqual([2500, 1000, 2000, 2250, 0]);
     expect(trace.requests.map(({ job_id }) => job_id)).toEqual(["1", "1", "1", "1", "9"]);
     expect(trace.notes).toHaveLength(1);
-    expect(resolveJobs(trace.requests)[1]?.turns.map(({ request }) => request.request_id)).toEqual([
-      "1",
-      "2",
-      "4",
-      "3",
-    ]);
+    expect(
+      resolveJobs(trace.requests)
+        .at(1)
+        ?.turns.map(({ request }) => request.request_id),
+    ).toEqual(["1", "2", "4", "3"]);
   });
   it("16-token blocks by ceil or floor; a cycle of parents is one line", async () => {
     await expect(read(chat(1, -1, 0, ', "hash_ids": [5]'))).rejects.toThrow(/need ceil\(33\/16\) = 3/);
@@ -201,7 +200,7 @@ describe("vidur, llmservingsim, lmcache", () => {
       [2, null],
       [null, 3],
     ]);
-    expect(trace.requests[0]?.prompt).toEqual({ kind: "ids", ids: [7, 8] });
+    expect(trace.requests.at(0)?.prompt).toEqual({ kind: "ids", ids: [7, 8] });
     expect(inspectTrace(trace)).toMatchObject({ jobs: 2, turns: 3, prompt_tokens: 16, output_tokens: 6 });
     await expect(
       read('{"input_toks": 3, "output_toks": 3, "arrival_time_ns": 1, "input_tok_ids": [7, 8]}\n'),
@@ -211,7 +210,11 @@ describe("vidur, llmservingsim, lmcache", () => {
     const row = (at: string, text: string): string =>
       `{"timestamp": ${at}, "input": "${text}", "output": "", "session_id": "s"}\n`;
     const trace = await read(row("1760587779519311", "b") + row("1760587779332029", "a"));
-    expect(resolveJobs(trace.requests)[0]?.turns.map(({ request }) => request.prompt)).toEqual([
+    expect(
+      resolveJobs(trace.requests)
+        .at(0)
+        ?.turns.map(({ request }) => request.prompt),
+    ).toEqual([
       { kind: "text", text: "a" },
       { kind: "text", text: "b" },
     ]);

@@ -46,7 +46,7 @@ const text = (value: string): object => ({ type: "text", text: value });
 const read = (rows: readonly unknown[], skipBad = false): Promise<Trace> =>
   readWritten(claudeCode, jsonl(rows), { name: "session.jsonl", skipBad });
 const roles = (trace: Trace, at: number): unknown => {
-  const prompt = trace.requests[at]?.prompt;
+  const prompt = trace.requests.at(at)?.prompt;
   return prompt?.kind === "messages"
     ? prompt.messages.map(({ role, content }) => [role, content])
     : prompt?.kind;
@@ -134,7 +134,7 @@ describe("claude-code turns", () => {
       ["tool", "two"],
     ]);
     expect(linksOf(trace)).toEqual({ m1: [[], null], m2: [["m1"], 4000] });
-    expect(trace.requests[1]?.tool).toEqual([
+    expect(trace.requests.at(1)?.tool).toEqual([
       { name: "Bash", ms: 1000 },
       { name: "Read", ms: 4000 },
     ]);

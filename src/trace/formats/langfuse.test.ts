@@ -138,7 +138,7 @@ describe("langfuse", () => {
         }),
       ],
     });
-    expect(trace.requests[0]).toMatchObject({
+    expect(trace.requests.at(0)).toMatchObject({
       response_text: "sunny",
       recorded: { prompt_tokens: null, output_tokens: null },
       prompt: {

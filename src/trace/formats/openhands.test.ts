@@ -81,7 +81,7 @@ describe("openhands V0", () => {
       "job/1": [["job/0"], 2600],
       "job/2": [["job/1"], 0], // nothing was logged between: asked again at once
     });
-    expect(trace.requests[1]).toMatchObject({
+    expect(trace.requests.at(1)).toMatchObject({
       tool: [
         { name: "run", ms: 500 },
         { name: "run", ms: 2000 },
@@ -223,7 +223,7 @@ describe("openhands SDK", () => {
       }),
     ];
     const { requests } = await readWritten(openhandsSdk, jsonl(rows), { name: "conv.jsonl" });
-    const prompt = requests[2]?.prompt;
+    const prompt = requests.at(2)?.prompt;
     expect(
       prompt?.kind === "messages" && prompt.messages.map(({ role, content }) => [role, content]),
     ).toEqual([
@@ -296,7 +296,7 @@ describe("openhands LLM logs", () => {
 
   it("says where a latency is missing", async () => {
     const trace = await readWritten(openhandsLlmLog, call(4, undefined, [user], "x"));
-    expect(trace.requests[0]?.recorded?.end_ms).toBeNull();
+    expect(trace.requests.at(0)?.recorded?.end_ms).toBeNull();
     expect(trace.notes.join()).toContain("1 calls tell no latency_sec");
   });
 });

@@ -101,8 +101,8 @@ describe("otel dependencies", () => {
       "t/c": [["t/a"], 200],
       "t/d": [["t/b", "t/c"], 500],
     });
-    expect(trace.requests[0]?.prompt).toMatchObject({ kind: "length", tokens: 5 });
-    expect(trace.requests[0]?.recorded).toMatchObject({ prompt_tokens: 5, output_tokens: 2 });
+    expect(trace.requests.at(0)?.prompt).toMatchObject({ kind: "length", tokens: 5 });
+    expect(trace.requests.at(0)?.recorded).toMatchObject({ prompt_tokens: 5, output_tokens: 2 });
   });
 
   it("takes the latest of equal outputs, and tool spans for the time between", async () => {
@@ -125,7 +125,7 @@ describe("otel dependencies", () => {
       ],
     });
     expect(linksOf(trace)["t/c"]).toEqual([["t/b"], 2000]);
-    expect(trace.requests[2]?.tool).toEqual([{ name: "search", ms: 1800 }]);
+    expect(trace.requests.at(2)?.tool).toEqual([{ name: "search", ms: 1800 }]);
     expect(trace.rows).toEqual({ read: 4, used: 3, skipped: { "tool span": 1 }, refused: 0 });
   });
 
@@ -188,7 +188,7 @@ describe("otel shapes and names", () => {
   it("reads OTLP JSON: wrapped values, nanoseconds, parts", async () => {
     const { requests, header } = await readWritten(otel, document);
     expect(requests).toHaveLength(1);
-    expect(requests[0]).toMatchObject({
+    expect(requests.at(0)).toMatchObject({
       arrival_ms: 0,
       max_tokens: 100,
       recorded: { sent_ms: 0, end_ms: 1000, prompt_tokens: 12, output_tokens: 3 },
@@ -267,7 +267,7 @@ describe("otel shapes and names", () => {
         attributes: { "openinference.span.kind": "CHAIN", "input.value": "x" },
       }),
     ]);
-    expect(trace.requests[0]).toMatchObject({
+    expect(trace.requests.at(0)).toMatchObject({
       prompt: {
         messages: [
           { role: "system", content: "s" },
@@ -277,7 +277,7 @@ describe("otel shapes and names", () => {
       recorded: { prompt_tokens: 7, output_tokens: 1 },
       response_text: "answer",
     });
-    expect(trace.requests[1]).toMatchObject({
+    expect(trace.requests.at(1)).toMatchObject({
       temperature: 0.2,
       max_tokens: 64,
       params: { top_p: 0.9 },
@@ -307,7 +307,7 @@ describe("otel shapes and names", () => {
       context: { trace_id: "0xabc", span_id: "0xdef" },
     };
     const own = await readWritten(otel, [console]);
-    expect(own.requests[0]).toMatchObject({
+    expect(own.requests.at(0)).toMatchObject({
       request_id: "abc/def",
       response_text: "a",
       prompt: {
@@ -339,7 +339,7 @@ describe("otel shapes and names", () => {
       ],
     };
     const theirs = await readWritten(otel, jaeger);
-    expect(theirs.requests[0]).toMatchObject({
+    expect(theirs.requests.at(0)).toMatchObject({
       recorded: { sent_ms: 0, end_ms: 2.5 },
       prompt: { messages: [{ role: "user", content: "hi" }] },
     });

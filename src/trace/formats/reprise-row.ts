@@ -1,9 +1,10 @@
 /**
- * One row of our own format, checked field by field. This is the hot path of large traces: fields are read by constant
- * keys and checked by value.
+ * One row of our own format, checked field by field: what a row may be. Plain rows of large traces take a shorter way
+ * (reprise-scan.ts) to the same end.
  */
 import type { JsonObject } from "../../core/json.ts";
 import { parseLossless } from "../lossless-json.ts";
+import { lengthPrompt } from "../new-request.ts";
 import { BadRow } from "../row-account.ts";
 import { MAX_NUMBER, numberField, objectsField, stringField, wrong } from "../row-fields.ts";
 import type { BlockId, Recorded, ToolCall, TracePrompt, TraceRequest } from "../trace-request.ts";
@@ -25,52 +26,8 @@ export function parseLine(text: string): unknown {
     : value;
 }
 
-/**
- * Values that many rows have in common (bare lengths, an output length alone) are one object each: a third less memory
- * and collection for a large trace.
- */
-export class SharedValues {
-  readonly #prompts = new Map<number, TracePrompt>();
-  readonly #outputs = new Map<number, Recorded>();
-
-  #job = "";
-
-  /** The same id, as the very string of the row before where that has it too. */
-  job(job_id: string): string {
-    if (job_id !== this.#job) this.#job = job_id;
-    return this.#job;
-  }
-
-  prompt(tokens: number): TracePrompt {
-    let prompt = this.#prompts.get(tokens);
-    if (prompt === undefined) {
-      prompt = { kind: "length", tokens, hash_ids: null, block_tokens: null, hash_scope: null };
-      if (this.#prompts.size < MAX_SHARED) this.#prompts.set(tokens, prompt);
-    }
-    return prompt;
-  }
-
-  output(tokens: number): Recorded {
-    let recorded = this.#outputs.get(tokens);
-    if (recorded === undefined) {
-      recorded = {
-        sent_ms: null,
-        first_token_ms: null,
-        end_ms: null,
-        prompt_tokens: null,
-        output_tokens: tokens,
-        cached_tokens: null,
-      };
-      if (this.#outputs.size < MAX_SHARED) this.#outputs.set(tokens, recorded);
-    }
-    return recorded;
-  }
-}
-
-const MAX_SHARED = 100_000;
-
 /** Checks and converts one row; throws {@link BadRow} with the field and the reason. */
-export function parseRequestRow(row: JsonObject, shared: SharedValues): TraceRequest {
+export function parseRequestRow(row: JsonObject): TraceRequest {
   const after = row["after"] == null ? null : afterField(row["after"]);
   const arrival_ms = nonNegative(row["arrival_ms"], "arrival_ms");
   if (arrival_ms === null && after === null)
@@ -81,20 +38,20 @@ export function parseRequestRow(row: JsonObject, shared: SharedValues): TraceReq
   if (budget_ms === 0) throw wrong("budget_ms", 0, "more than 0");
   return {
     request_id: id(row["request_id"], "request_id"),
-    job_id: shared.job(id(row["job_id"], "job_id")),
+    job_id: id(row["job_id"], "job_id"),
     turn: integer(row["turn"], "turn", 0),
     arrival_ms,
     after,
     think_ms: nonNegative(row["think_ms"], "think_ms"),
     tool: row["tool"] == null ? null : toolField(objectsField(row, "tool")),
-    prompt: promptOf(row, shared),
+    prompt: promptOf(row),
     max_tokens: integer(max_tokens, "max_tokens", 1),
     expected_output_tokens: integer(row["expected_output_tokens"], "expected_output_tokens", 1),
     temperature: nonNegative(row["temperature"], "temperature"),
     params: object(row["params"], "params"),
     budget_ms,
     agent: text(row["agent"], "agent"),
-    recorded: recordedField(object(row["recorded"], "recorded"), shared),
+    recorded: recordedField(object(row["recorded"], "recorded")),
     response_text: text(row["response_text"], "response_text"),
     metadata: object(row["metadata"], "metadata"),
   };
@@ -146,7 +103,7 @@ function toolField(tools: readonly JsonObject[]): readonly ToolCall[] {
   });
 }
 
-function recordedField(recorded: JsonObject | null, shared: SharedValues): Recorded | null {
+function recordedField(recorded: JsonObject | null): Recorded | null {
   if (recorded === null) return null;
   const result = {
     sent_ms: nonNegative(recorded["sent_ms"], "recorded.sent_ms"),
@@ -158,17 +115,10 @@ function recordedField(recorded: JsonObject | null, shared: SharedValues): Recor
   };
   if (result.sent_ms !== null && result.end_ms !== null && result.end_ms < result.sent_ms)
     throw new BadRow(`"recorded" ends (${result.end_ms} ms) before it is sent (${result.sent_ms} ms)`);
-  return result.output_tokens !== null &&
-    result.sent_ms === null &&
-    result.first_token_ms === null &&
-    result.end_ms === null &&
-    result.prompt_tokens === null &&
-    result.cached_tokens === null
-    ? shared.output(result.output_tokens)
-    : result;
+  return result;
 }
 
-function promptOf(row: JsonObject, shared: SharedValues): TracePrompt {
+function promptOf(row: JsonObject): TracePrompt {
   const prompt = row["prompt"] ?? null;
   const ids = row["prompt_ids"] ?? null;
   const messages = row["messages"] ?? null;
@@ -188,7 +138,7 @@ function promptOf(row: JsonObject, shared: SharedValues): TracePrompt {
   if (prompt !== null) return { kind: "text", text: id(prompt, "prompt") };
   if (ids !== null) return { kind: "ids", ids: tokenIds(ids) };
   if (messages !== null) return messagesPrompt(row);
-  return lengthPromptOf(row, tokens, shared);
+  return lengthPromptOf(row, tokens);
 }
 
 function messagesPrompt(row: JsonObject): TracePrompt {
@@ -209,11 +159,11 @@ function tokenIds(value: unknown): readonly number[] {
   return value as readonly number[];
 }
 
-function lengthPromptOf(row: JsonObject, told: unknown, shared: SharedValues): TracePrompt {
+function lengthPromptOf(row: JsonObject, told: unknown): TracePrompt {
   if (typeof told !== "number" || told < 1 || !Number.isSafeInteger(told))
     throw wrong("prompt_tokens", told, "an integer ≥ 1");
   const ids = row["hash_ids"];
-  if (ids === undefined || ids === null) return shared.prompt(told);
+  if (ids === undefined || ids === null) return lengthPrompt(told);
   if (!Array.isArray(ids)) throw wrong("hash_ids", ids, "an array of block ids");
   for (const block of ids as unknown[]) {
     if (typeof block === "string" ? block.length === 0 : !Number.isSafeInteger(block))

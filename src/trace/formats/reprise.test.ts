@@ -19,7 +19,7 @@ function read(rows: readonly unknown[], options: TraceOptions = {}): Promise<Tra
 describe("rows", () => {
   it("the plan's format (COMPAT C) reads unchanged; extra columns are ignored", async () => {
     const trace = await read([{ ...BASE, turn: 0, temperature: 0, metadata: { k: 1 }, colour: "red" }]);
-    expect(trace.requests[0]).toMatchObject({
+    expect(trace.requests.at(0)).toMatchObject({
       request_id: "a",
       turn: 0,
       max_tokens: 3,
@@ -115,8 +115,8 @@ describe("rows", () => {
       '{"request_id": "a", "job_id": "j", "arrival_ms": 0, "prompt_tokens": 2, "hash_ids": [14879255164371896291, 5], "block_tokens": 1, "max_tokens": null}',
       '{"request_id": "b", "job_id": "j", "arrival_ms": 0, "prompt": "x", "params": {"seed": 14879255164371896291}, "max_tokens": null}',
     ]);
-    expect(trace.requests[0]?.prompt).toMatchObject({ hash_ids: ["14879255164371896291", 5] });
-    expect(trace.requests[1]?.params).toEqual({ seed: "14879255164371896291" });
+    expect(trace.requests.at(0)?.prompt).toMatchObject({ hash_ids: ["14879255164371896291", 5] });
+    expect(trace.requests.at(1)?.params).toEqual({ seed: "14879255164371896291" });
   });
 });
 

@@ -1,15 +1,19 @@
 /** Our own format: one request a line, an optional first line `{"reprise_trace": 1, ...}` (FORMATS, "Ours"). */
+import { IndexColumn, NumberColumn } from "../../core/column.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { lineText, readLineBlocks } from "../../core/lines.ts";
+import type { List } from "../../core/list.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
-import { IdIndex } from "../id-index.ts";
 import { findJobFaults } from "../jobs.ts";
 import { newProvenance } from "../new-request.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
-import { readJsonlRows } from "../row-reader.ts";
+import { readRow } from "../row-reader.ts";
 import { mostRowsHave, objectRows } from "../sample.ts";
 import { PROPERTIES, type Origin, type Property, type Provenance, type Trace } from "../trace.ts";
-import { plannedOutputTokens, type TraceRequest } from "../trace-request.ts";
-import { parseLine, parseRequestRow, SharedValues } from "./reprise-row.ts";
+import type { TraceRequest } from "../trace-request.ts";
+import { type Field, FIELD, TraceTable } from "../trace-table.ts";
+import { parseLine, parseRequestRow } from "./reprise-row.ts";
+import { RowScanner } from "./reprise-scan.ts";
 
 /** Version of the format; a file that says a higher one is refused. */
 export const TRACE_VERSION = 1;
@@ -31,35 +35,46 @@ export const reprise: TraceFormat = {
 
 async function readReprise(path: string, options: ReadOptions): Promise<Trace> {
   const account = new RowAccount(path, options);
-  const read: TraceRequest[] = [];
-  const ids = new IdIndex((position) => (read[position] as TraceRequest).request_id);
-  const order = new JobOrder();
-  const shared = new SharedValues();
-  const lines: number[] = [];
+  const table = new TraceTable();
+  const scanner = new RowScanner(table);
+  const order = new JobOrder(table);
+  const lines = new IndexColumn();
   let header: JsonObject | null = null;
   let first = true;
-  await readJsonlRows(
-    path,
-    account,
-    (row, line) => {
-      const isFirst = first;
-      first = false;
-      if (isFirst && row["reprise_trace"] !== undefined) {
-        checkVersion(row["reprise_trace"]);
-        header = row;
-        return "header";
+  const onRow = (row: JsonObject, line: number): string | undefined => {
+    const isFirst = first;
+    first = false;
+    if (isFirst && row["reprise_trace"] !== undefined) {
+      checkVersion(row["reprise_trace"]);
+      header = row;
+      return "header";
+    }
+    const request = parseRequestRow(row);
+    const known = table.ids.size;
+    if (table.ids.internText(request.request_id) !== known)
+      throw new BadRow(`request_id "${request.request_id}" occurred before`);
+    table.addWhole(request);
+    order.add(known);
+    lines.push(line);
+    return undefined;
+  };
+  let number = 0;
+  for await (const block of readLineBlocks(path)) {
+    let start = 0;
+    for (let end = block.indexOf(LF); end !== -1; end = block.indexOf(LF, start)) {
+      number++;
+      if (scanner.scan(block, start)) {
+        first = false;
+        account.use();
+        order.add(table.length - 1);
+        lines.push(number);
+      } else {
+        readRow(lineText(path, block, start, end), number, account, onRow, parseLine);
       }
-      const request = parseRequestRow(row, shared);
-      if (!ids.add(request.request_id))
-        throw new BadRow(`request_id "${request.request_id}" occurred before`);
-      order.add(request);
-      read.push(request);
-      lines.push(line);
-      return undefined;
-    },
-    parseLine,
-  );
-  const requests = dropMisplaced(read, lines, account, order.doubtful);
+      start = end + 1;
+    }
+  }
+  const requests = dropMisplaced(table, lines, account, order.doubtful);
   return {
     format: "reprise",
     path,
@@ -67,38 +82,43 @@ async function readReprise(path: string, options: ReadOptions): Promise<Trace> {
     requests,
     rows: account.counts(),
     faults: account.faults,
-    provenance: provenanceOf(requests, header),
+    provenance: provenanceOf(TraceTable.of(requests), header),
     notes: notesOf(header),
   };
 }
+
+const LF = 10;
 
 /**
  * Finds the jobs that can have structural faults, while rows pass by. A job whose rows name no parents and come with
  * turns and arrivals that never fall cannot; such is nearly every job of a large trace.
  */
 class JobOrder {
-  readonly doubtful = new Set<string>();
-  readonly #last = new Map<string, { turn: number; arrival: number }>();
-  #job = "";
-  #state = { turn: 0, arrival: 0 };
+  /** Jobs by their number in the table. */
+  readonly doubtful = new Set<number>();
+  readonly #table: TraceTable;
+  readonly #turn = new NumberColumn();
+  readonly #arrival = new NumberColumn();
 
-  add({ job_id, turn, arrival_ms, after }: TraceRequest): void {
-    if (job_id !== this.#job) {
-      this.#job = job_id;
-      const known = this.#last.get(job_id);
-      if (known === undefined) {
-        this.#state = { turn: 0, arrival: 0 };
-        this.#last.set(job_id, this.#state);
-      } else {
-        this.#state = known;
-      }
-    }
-    const state = this.#state;
-    const [ownTurn, ownArrival] = [turn ?? 0, arrival_ms ?? Infinity];
-    if (after !== null || ownTurn < state.turn || ownArrival < state.arrival) this.doubtful.add(job_id);
-    state.turn = ownTurn;
-    state.arrival = ownArrival;
+  constructor(table: TraceTable) {
+    this.#table = table;
   }
+
+  add(row: number): void {
+    const table = this.#table;
+    const job = table.jobOf(row);
+    const turn = orElse(table.number(FIELD.turn, row), 0);
+    const arrival = orElse(table.number(FIELD.arrival_ms, row), Infinity);
+    // A new job has NaN, which nothing is less than.
+    if (turn < this.#turn.at(job) || arrival < this.#arrival.at(job) || table.namesParents(row))
+      this.doubtful.add(job);
+    this.#turn.set(job, turn);
+    this.#arrival.set(job, arrival);
+  }
+}
+
+function orElse(value: number, other: number): number {
+  return Number.isNaN(value) ? other : value;
 }
 
 function checkVersion(version: unknown): void {
@@ -108,61 +128,53 @@ function checkVersion(version: unknown): void {
 
 /** Faults that only a whole job shows (unknown parents, cycles, a turn before its parent), named by line. */
 function dropMisplaced(
-  requests: TraceRequest[],
-  lines: readonly number[],
+  table: TraceTable,
+  lines: IndexColumn,
   account: RowAccount,
-  doubtful: ReadonlySet<string>,
-): TraceRequest[] {
-  if (doubtful.size === 0) return requests;
-  const jobs = new Map<string, number[]>();
-  requests.forEach(({ job_id }, at) => {
-    if (!doubtful.has(job_id)) return;
-    const members = jobs.get(job_id);
-    if (members === undefined) jobs.set(job_id, [at]);
-    else members.push(at);
-  });
+  doubtful: ReadonlySet<number>,
+): List<TraceRequest> {
+  if (doubtful.size === 0) return table;
+  const jobs = new Map<number, number[]>();
+  for (const [row, job] of table.jobColumn().entries()) {
+    if (!doubtful.has(job)) continue;
+    const members = jobs.get(job);
+    if (members === undefined) jobs.set(job, [row]);
+    else members.push(row);
+  }
   const bad = new Set<number>();
   for (const members of jobs.values()) {
-    for (let left = members; ; left = left.filter((position) => !bad.has(position))) {
-      const faults = findJobFaults(left.map((position) => requests[position] as TraceRequest));
+    for (let left = members; ; left = left.filter((row) => !bad.has(row))) {
+      const faults = findJobFaults(left.map((row) => table.at(row) as TraceRequest));
       if (faults.length === 0) break;
       for (const { position, reason } of faults) {
-        const at = left[position] as number;
-        if (bad.has(at)) continue;
-        bad.add(at);
-        account.revoke(lines[at] as number, reason);
+        const row = left[position] as number;
+        if (bad.has(row)) continue;
+        bad.add(row);
+        account.revoke(lines.at(row), reason);
       }
     }
   }
-  return bad.size === 0 ? requests : requests.filter((_, position) => !bad.has(position));
+  return bad.size === 0 ? table : table.filter((_, row) => !bad.has(row));
 }
 
-function provenanceOf(requests: readonly TraceRequest[], header: JsonObject | null): Provenance {
-  const all = (test: (request: TraceRequest) => boolean): Origin =>
-    requests.every(test) ? "recorded" : "missing";
-  const some = (test: (request: TraceRequest) => boolean): Origin =>
-    requests.some(test) ? "recorded" : "missing";
+function provenanceOf(table: TraceTable, header: JsonObject | null): Provenance {
+  const any = (test: (row: number) => boolean): boolean => anyRow(table.length, test);
+  const some = (test: (row: number) => boolean): Origin => (any(test) ? "recorded" : "missing");
+  const all = (test: (row: number) => boolean): Origin => (any((row) => !test(row)) ? "missing" : "recorded");
+  const tells = (field: Field, row: number): boolean => !Number.isNaN(table.number(field, row));
   const found: Record<Property, Origin> = newProvenance({
-    arrivals: some((request) => request.arrival_ms !== null),
-    order: requests.some((request) => request.after !== null || request.turn !== null)
+    arrivals: some((row) => tells(FIELD.arrival_ms, row)),
+    order: any((row) => table.namesParents(row) || tells(FIELD.turn, row)) ? "recorded" : "inferred",
+    think_time: any((row) => tells(FIELD.think_ms, row))
       ? "recorded"
-      : "inferred",
-    think_time:
-      some((request) => request.think_ms !== null) === "recorded"
-        ? "recorded"
-        : requests.some((request) => request.recorded?.end_ms != null)
-          ? "inferred"
-          : "missing",
-    prompt_text: all((request) => request.prompt.kind !== "length"),
-    prompt_length: all(
-      (request) =>
-        request.prompt.kind === "length" ||
-        request.prompt.kind === "ids" ||
-        request.recorded?.prompt_tokens != null,
-    ),
-    prefix_sharing: all((request) => request.prompt.kind !== "length" || request.prompt.hash_ids !== null),
-    output_length: all((request) => plannedOutputTokens(request) !== null),
-    sampling: some((request) => request.temperature !== null || request.params !== null),
+      : any((row) => tells(FIELD.end_ms, row))
+        ? "inferred"
+        : "missing",
+    prompt_text: all((row) => table.promptKind(row) !== "length"),
+    prompt_length: all((row) => !Number.isNaN(table.recordedPromptTokens(row))),
+    prefix_sharing: all((row) => table.promptKind(row) !== "length" || table.namesBlocks(row)),
+    output_length: all((row) => !Number.isNaN(table.plannedOutputTokens(row))),
+    sampling: some((row) => tells(FIELD.temperature, row) || table.whole(row)?.params != null),
   });
   // A header knows better: a converted trace says what its source told.
   const told = header?.["provenance"];
@@ -174,6 +186,11 @@ function provenanceOf(requests: readonly TraceRequest[], header: JsonObject | nu
     }
   }
   return found;
+}
+
+function anyRow(rows: number, test: (row: number) => boolean): boolean {
+  for (let row = 0; row < rows; row++) if (test(row)) return true;
+  return false;
 }
 
 function notesOf(header: JsonObject | null): readonly string[] {

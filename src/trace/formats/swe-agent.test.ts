@@ -7,7 +7,7 @@ import { sweAgent } from "./swe-agent.ts";
 import { tauBench } from "./tau-bench.ts";
 
 const said = (trace: Trace, at: number): unknown => {
-  const prompt = trace.requests[at]?.prompt;
+  const prompt = trace.requests.at(at)?.prompt;
   return prompt?.kind === "messages"
     ? prompt.messages.map(({ role, content }) => `${scalarText(role)}: ${scalarText(content)}`)
     : null;
@@ -46,7 +46,7 @@ describe("swe-agent", () => {
       "user: the task",
     ]);
     expect(said(trace, 1)).toEqual([...(said(trace, 0) as string[]), "assistant: look", "tool: files"]);
-    expect(trace.requests[1]).toMatchObject({
+    expect(trace.requests.at(1)).toMatchObject({
       tool: [{ name: "ls", ms: 250 }],
       temperature: 0.5,
       params: { top_p: 0.9 },
@@ -74,7 +74,7 @@ describe("swe-agent", () => {
       "user: ",
     ]);
     expect(rebuilt.notes[0]).toContain("2 answers for 4 steps");
-    expect(rebuilt.requests[0]?.job_id).toBe("x");
+    expect(rebuilt.requests.at(0)?.job_id).toBe("x");
   });
 
   it("refuses by place", async () => {

@@ -82,7 +82,7 @@ describe("trtllm-replay", () => {
       "branch 1",
       null,
     ]);
-    expect(trace.requests[3]?.metadata).toMatchObject({ drop_kv_cache_after: true });
+    expect(trace.requests.at(3)?.metadata).toMatchObject({ drop_kv_cache_after: true });
     expect(trace.rows).toEqual({
       read: 19,
       used: 12,
@@ -121,7 +121,7 @@ describe("trtllm-replay", () => {
       ],
     });
     expect(linksOf(trace)).toEqual({ "t/0": [[], null], "t/1": [["t/0"], 0], "t/2": [["t/1"], 0] });
-    expect(trace.requests[2]?.recorded?.prompt_tokens).toBe(40 + 10);
+    expect(trace.requests.at(2)?.recorded?.prompt_tokens).toBe(40 + 10);
     expect(rowsAddUp(trace)).toBe(true);
   });
 

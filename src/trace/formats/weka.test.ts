@@ -177,7 +177,7 @@ describe("weka sub-agents", () => {
       ]),
     );
     expect(links(trace)).toEqual({ "s/0": [[], null], "s/1": [["s/0"], 0], "s/2": [["s/1"], 5000] });
-    expect(trace.requests[2]?.tool).toEqual([{ name: "Explore", ms: 3500 }]);
+    expect(trace.requests.at(2)?.tool).toEqual([{ name: "Explore", ms: 3500 }]);
   });
 
   it("never puts a request before one it waited for, though instants are rounded to seconds", async () => {

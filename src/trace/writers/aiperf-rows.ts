@@ -2,7 +2,8 @@
 import { UserError } from "../../core/failure.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { MOONCAKE_BLOCK } from "../formats/mooncake.ts";
-import { resolveJobs, type ResolvedJob, type ResolvedTurn } from "../jobs.ts";
+import type { ResolvedJob, ResolvedTurn } from "../job-table.ts";
+import { resolveJobs } from "../jobs.ts";
 import type { Trace } from "../trace.ts";
 import { plannedOutputTokens, recordedPromptTokens } from "../trace-request.ts";
 import { CoarseBlocks } from "./coarse-blocks.ts";

@@ -1,8 +1,8 @@
 /** Growing columns of numbers. A million requests are a few typed arrays, not a million objects. NaN = not measured. */
 
-/** The next capacity: doubling while small; large columns grow by a quarter, so that little is left empty. */
-function larger(capacity: number): number {
-  return capacity < 1 << 18 ? capacity * 2 : Math.ceil(capacity * 1.25);
+/** The next capacity: doubling while small; large columns grow by half. What was never written takes no memory. */
+function larger(capacity: number, least: number): number {
+  return Math.max(least, capacity < 1 << 22 ? capacity * 2 : Math.ceil(capacity * 1.5));
 }
 
 export class NumberColumn {
@@ -10,30 +10,41 @@ export class NumberColumn {
   #length = 0;
 
   push(value: number | null | undefined): void {
-    if (this.#length === this.#data.length) {
-      const next = new Float64Array(larger(this.#data.length));
-      next.set(this.#data);
-      this.#data = next;
-    }
+    if (this.#length === this.#data.length) this.#grow(this.#length + 1);
     this.#data[this.#length++] = value ?? NaN;
+  }
+
+  /** Sets the value at `index`, at the end or beyond it: what lies between is NaN. */
+  set(index: number, value: number): void {
+    if (index >= this.#data.length) this.#grow(index + 1);
+    if (index > this.#length) this.#data.fill(NaN, this.#length, index);
+    this.#data[index] = value;
+    this.#length = index + 1;
+  }
+
+  /** NaN where nothing was set. */
+  at(index: number): number {
+    return index < this.#length ? (this.#data[index] as number) : NaN;
   }
 
   /** The values so far: a view, valid until the next push. */
   values(): Float64Array {
     return this.#data.subarray(0, this.#length);
   }
+
+  #grow(least: number): void {
+    const next = new Float64Array(larger(this.#data.length, least));
+    next.set(this.#data);
+    this.#data = next;
+  }
 }
 
 export class IndexColumn {
-  #data = new Int32Array(1024);
+  #data: Int32Array = new Int32Array(1024);
   #length = 0;
 
   push(value: number): void {
-    if (this.#length === this.#data.length) {
-      const next = new Int32Array(larger(this.#data.length));
-      next.set(this.#data);
-      this.#data = next;
-    }
+    if (this.#length === this.#data.length) this.#grow(this.#length + 1);
     this.#data[this.#length++] = value;
   }
 
@@ -41,8 +52,18 @@ export class IndexColumn {
     return this.#length;
   }
 
+  at(index: number): number {
+    return this.#data[index] as number;
+  }
+
   values(): Int32Array {
     return this.#data.subarray(0, this.#length);
+  }
+
+  #grow(least: number): void {
+    const next = new Int32Array(larger(this.#data.length, least));
+    next.set(this.#data);
+    this.#data = next;
   }
 }
 
