@@ -62,7 +62,7 @@ describe("codex", () => {
       { sent_ms: 5000, end_ms: 6900, prompt_tokens: 140, cached_tokens: 90, output_tokens: 5 },
     ]);
     expect(linksOf(trace)).toEqual({ "sess/0": [[], null], "sess/1": [["sess/0"], 3000] });
-    expect(trace.requests[1]?.tool).toEqual([
+    expect(trace.requests.at(1)?.tool).toEqual([
       { name: "shell", ms: 150 },
       { name: "shell", ms: 3000 },
     ]);
@@ -77,7 +77,7 @@ describe("codex", () => {
 
   it("rebuilds the prompt from items alone, calls of one answer in one message", async () => {
     const trace = await read(session);
-    expect(trace.requests[1]?.prompt).toEqual({
+    expect(trace.requests.at(1)?.prompt).toEqual({
       kind: "messages",
       tools: null,
       messages: [
@@ -134,7 +134,7 @@ describe("codex", () => {
       count(9500, 20, 0, 3, 298),
       message(9900, "user", "never answered"),
     ]);
-    expect(trace.requests[2]?.prompt).toMatchObject({
+    expect(trace.requests.at(2)?.prompt).toMatchObject({
       messages: [
         { role: "system", content: "be good" },
         { role: "user", content: "it was done" },
