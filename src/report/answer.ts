@@ -62,6 +62,9 @@ function timeLine(summary: Summary): AnswerLine {
   };
 }
 
+/** Neither a job that ended nor one that had used up its budget. */
+export const NO_VERDICT = "no job came to its end or its budget";
+
 function budgetLine({ jobs }: Summary): AnswerLine[] {
   const { over_budget, censored, not_started, total } = jobs.counts;
   if (over_budget === null) return [];
@@ -70,6 +73,7 @@ function budgetLine({ jobs }: Summary): AnswerLine[] {
   const flag = jobs.budget.text === null ? null : `budget ${plainText(jobs.budget.text)}`;
   const basis =
     (jobs.budget.sources.recorded ?? 0) > 0 ? ", relative to recorded times, for want of a calibration" : "";
+  if (judged === 0) return [{ label: "Over budget", text: `n/a: ${NO_VERDICT}`, tone: "plain" }];
   return [
     {
       label: "Over budget",

@@ -2,7 +2,7 @@
 import type { Distribution } from "../../core/quantile.ts";
 import { plainText } from "../../core/terminal-text.ts";
 import type { Summary } from "../../metric/summary.ts";
-import { type AnswerLine, WAITING, causeShares, hasJobs } from "../answer.ts";
+import { type AnswerLine, NO_VERDICT, WAITING, causeShares, hasJobs } from "../answer.ts";
 import { formatChange, formatCount, formatDurationOf, formatNumber, formatShare } from "../quantity.ts";
 
 export interface Headline {
@@ -31,17 +31,21 @@ export function headline(summary: Summary): Headline {
     return { text: `${state}No request has been sent.`, tone: run.partial ? "plain" : "bad" };
   if (time.n === 0) {
     const failed = counts.failed === counts.sent;
-    const text = failed
-      ? `Every request failed (${kinds(summary)}).`
-      : `No ${what} has ended ok (${formatCount(counts.failed)} of ${formatCount(counts.sent)} requests failed).`;
+    const some =
+      counts.failed === 0
+        ? ""
+        : ` (${formatCount(counts.failed)} of ${formatCount(counts.sent)} requests failed)`;
+    const text = failed ? `Every request failed (${kinds(summary)}).` : `No ${what} has ended ok${some}.`;
     return { text: `${state}${text}`, tone: run.partial && !failed ? "plain" : "bad" };
   }
   const high = highPercentile(time);
+  const { ok, total } = jobs ? summary.jobs.counts : { ok: counts.ok, total: counts.sent };
+  const those = ok < total ? `the ${formatCount(time.n)} ${what}s that ended ok` : `${what}s`;
   const first =
     time.n === 1
       ? `The one ${what} that ended ok took ${formatDurationOf(time.mean)}`
       : high !== null
-        ? `${high.slice(1)} % of ${what}s took at most ${formatDurationOf(time[high])}`
+        ? `${high.slice(1)} % of ${those} took at most ${formatDurationOf(time[high])}`
         : `A ${what} took ${formatDurationOf(time.mean)} on average`;
   const parts = [`${first}${overText(summary)}`];
   const shares = causeShares(summary);
@@ -72,16 +76,22 @@ function highNumber(path: string, label: string, time: Distribution): KeyNumber 
     label: `${label}, ${high ?? "mean"}`,
     value: formatDurationOf(high === null ? time.mean : time[high]),
     detail:
-      median === null
-        ? `${formatDurationOf(time.mean)} on average`
-        : `half of them within ${formatDurationOf(median)}`,
+      time.n === 0
+        ? "none ended ok"
+        : median === null
+          ? `${formatDurationOf(time.mean)} on average`
+          : `half of them within ${formatDurationOf(median)}`,
     tone: "plain",
   };
 }
 
 function overText({ jobs }: Summary): string {
   if (jobs.counts.over_budget === null) return "";
-  const budget = jobs.budget.text === null ? "their budget" : `the ${plainText(jobs.budget.text)} budget`;
+  if (jobs.budget_miss_rate === null) return "";
+  const { text, sources } = jobs.budget;
+  // A trace's own budgets win over the one asked for.
+  const one = text !== null && (sources.trace ?? 0) === 0;
+  const budget = one ? `the ${plainText(text)} budget` : "their budget";
   return jobs.counts.over_budget === 0
     ? `, none over ${budget}`
     : `, ${formatShare(jobs.budget_miss_rate)} over ${budget}`;
@@ -89,7 +99,7 @@ function overText({ jobs }: Summary): string {
 
 function toneOf({ counts, jobs }: Summary): AnswerLine["tone"] {
   if (counts.failed > 0) return "warn";
-  if (jobs.counts.over_budget === null) return "plain";
+  if (jobs.counts.over_budget === null || jobs.budget_miss_rate === null) return "plain";
   return jobs.counts.over_budget > 0 ? "warn" : "good";
 }
 
@@ -123,8 +133,8 @@ function jobNumbers(summary: Summary): KeyNumber[] {
           path: "jobs.budget_miss_rate",
           label: "jobs over budget",
           value: formatShare(jobs.budget_miss_rate),
-          detail: `${formatCount(over_budget)} of ${formatCount(judged)}`,
-          tone: over_budget > 0 ? "warn" : "good",
+          detail: judged === 0 ? NO_VERDICT : `${formatCount(over_budget)} of ${formatCount(judged)}`,
+          tone: over_budget > 0 ? "warn" : judged === 0 ? "plain" : "good",
         },
     {
       path: "jobs.breakdown_ms",
