@@ -7,7 +7,7 @@ import type { Ms, Tokens } from "../core/units.ts";
 import { inferParents } from "./infer-parents.ts";
 import { gapAfter } from "./instant.ts";
 import { lengthPrompt, newRecorded, newRequest } from "./new-request.ts";
-import { answerText } from "./openai-messages.ts";
+import { answerText, toolCallIds } from "./openai-messages.ts";
 import { BadRow } from "./row-account.ts";
 import type { TraceRequest } from "./trace-request.ts";
 
@@ -43,6 +43,7 @@ export interface LinkedRequests {
   readonly requests: readonly TraceRequest[];
   /** Calls whose parents were found by text; the others' come from time order. */
   readonly by_text: number;
+  readonly notes: readonly string[];
 }
 
 /** Logs round instants: a tool that ends this much after the next call began still ran before it. */
@@ -71,8 +72,10 @@ export function linkCalls(calls: readonly RecordedCall[], tools: readonly ToolRu
   }
   const requests: TraceRequest[] = [];
   let by_text = 0;
+  let continued = 0;
   for (const [job, own] of jobs) {
     const sorted = sortByStart(own);
+    continued += continueHistories(sorted);
     const inferred = inferParents(sorted);
     by_text += inferred.by_text;
     const runs = [...(toolsOf.get(job) ?? [])].sort((a, b) => a.start_ms - b.start_ms);
@@ -81,7 +84,37 @@ export function linkCalls(calls: readonly RecordedCall[], tools: readonly ToolRu
       requests.push(toRequest(call, at, parents, runs));
     });
   }
-  return { requests, by_text };
+  const notes =
+    continued > 0
+      ? [`${continued} calls tell only what is new in them: their prompts begin with the call before`]
+      : [];
+  return { requests, by_text, notes };
+}
+
+/**
+ * A stateful API is told only what is new: a tool's result whose call no message of the prompt makes, but an earlier answer does. In
+ * place, such a call gets that call's prompt and answer before its own; returns how many did.
+ */
+function continueHistories(calls: RecordedCall[]): number {
+  const makers = new Map<string, number>();
+  let continued = 0;
+  calls.forEach((call, at) => {
+    const first = call.input.find(({ role }) => role !== "system");
+    const made = new Set(call.input.flatMap(toolCallIds));
+    const id = first?.["role"] === "tool" ? first["tool_call_id"] : undefined;
+    const maker = typeof id === "string" && id !== "" && !made.has(id) ? makers.get(id) : undefined;
+    if (maker !== undefined) {
+      const before = calls[maker] as RecordedCall;
+      const isSaid = call.input.some(({ role }) => role === "system");
+      const history = before.input.filter(({ role }) => !isSaid || role !== "system");
+      const system = call.input.filter(({ role }) => role === "system");
+      const rest = call.input.filter(({ role }) => role !== "system");
+      calls[at] = { ...call, input: [...system, ...history, ...before.output, ...rest] };
+      continued++;
+    }
+    for (const made of call.output.flatMap(toolCallIds)) makers.set(made, at);
+  });
+  return continued;
 }
 
 /** By start; calls without one stay behind the call before them. */

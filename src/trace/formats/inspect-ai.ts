@@ -84,7 +84,7 @@ export const inspectAi: TraceFormat = {
           : "missing",
         sampling: calls.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
       }),
-      notes: [...notes, ...reader.notes()],
+      notes: [...notes, ...linked.notes, ...reader.notes()],
     };
   },
 };

@@ -173,3 +173,103 @@ describe("langfuse", () => {
     });
   });
 });
+
+describe("langfuse exports of other kinds", () => {
+  it("reads the export to a bucket: rows in snake_case, counts as text", async () => {
+    const trace = await readWritten(
+      langfuse,
+      jsonl([
+        {
+          id: "g",
+          trace_id: "t",
+          type: "GENERATION",
+          name: "g",
+          start_time: "2026-01-01 00:00:00.000",
+          end_time: "2026-01-01 00:00:02.500",
+          completion_start_time: "2026-01-01 00:00:00.400",
+          parent_observation_id: null,
+          provided_model_name: "m",
+          model_parameters: '{"temperature":0.1}',
+          usage_details: { input: "12", output: "3", total: "15" },
+          input: '[{"role":"user","content":"hi"}]',
+          output: '{"role":"assistant","content":"ho"}',
+          metadata: {},
+        },
+        {
+          id: "s",
+          trace_id: "t",
+          type: "SPAN",
+          name: "s",
+          start_time: "2026-01-01 00:00:00",
+          end_time: null,
+        },
+      ]),
+    );
+    expect(trace.requests).toMatchObject([
+      {
+        request_id: "t/g",
+        temperature: 0.1,
+        recorded: { prompt_tokens: 12, output_tokens: 3, first_token_ms: 400, end_ms: 2500 },
+        metadata: { model: "m" },
+      },
+    ]);
+    expect(trace.rows).toEqual({ read: 2, used: 1, skipped: { span: 1 }, refused: 0 });
+  });
+
+  it("does not count a generation that only wraps others", async () => {
+    const counts = (input: number): object => ({
+      usageDetails: { input, output: 1, total: input + 1 },
+      input: "q",
+    });
+    const trace = await readWritten(langfuse, [
+      generation("run", 0, 900, counts(30)),
+      row("span", "SPAN", 0, 900, { parentObservationId: "run" }),
+      generation("one", 10, 400, { ...counts(10), parentObservationId: "span" }),
+      generation("two", 500, 890, { ...counts(20), parentObservationId: "span" }),
+      // Beside its time: another call, not a part.
+      generation("late", 950, 990, { ...counts(5), parentObservationId: "two" }),
+    ]);
+    expect(trace.requests.map(({ request_id }) => request_id)).toEqual(["t/one", "t/two", "t/late"]);
+    expect(trace.rows).toEqual({
+      read: 5,
+      used: 3,
+      skipped: { "generation around another": 1, span: 1 },
+      refused: 0,
+    });
+    expect(trace.notes).toContain("1 generations only wrap another one and are not counted again");
+  });
+
+  it("completes a call that tells a stateful API only a tool's result, and finds its tools in the attributes", async () => {
+    const attributes = { "gen_ai.tool.definitions": JSON.stringify([{ name: "search", parameters: {} }]) };
+    const part = (type: string, more: object): object => ({ type, id: "c1", ...more });
+    const trace = await readWritten(langfuse, [
+      generation("first", 0, 1000, {
+        input: [
+          { role: "system", content: "be good" },
+          { role: "user", content: "hi" },
+        ],
+        output: [{ role: "assistant", parts: [part("tool_call", { name: "search", arguments: "{}" })] }],
+        metadata: JSON.stringify({ attributes }),
+      }),
+      generation("second", 1500, 2000, {
+        input: [{ role: "tool", parts: [part("tool_call_response", { response: "found" })] }],
+        output: "bye",
+      }),
+    ]);
+    expect(linksOf(trace)).toEqual({ "t/first": [[], null], "t/second": [["t/first"], 500] });
+    expect(trace.requests.map(({ prompt }) => prompt)).toMatchObject([
+      { tools: [{ type: "function", function: { name: "search" } }] },
+      {
+        messages: [
+          { role: "system", content: "be good" },
+          { role: "user", content: "hi" },
+          { role: "assistant", tool_calls: [{ id: "c1" }] },
+          { role: "tool", tool_call_id: "c1", content: "found" },
+        ],
+      },
+    ]);
+    expect(trace.notes).toContain(
+      "1 calls tell only what is new in them: their prompts begin with the call before",
+    );
+  });
+});

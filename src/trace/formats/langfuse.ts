@@ -42,7 +42,8 @@ export const langfuse: TraceFormat = {
     const spans: Span[] = [];
     const calls: RecordedCall[] = [];
     for (const { where, item, trace_id } of placedObservations(await readText(path), file, account)) {
-      handleItem(account, where, item, (row) => {
+      handleItem(account, where, item, (raw) => {
+        const row = camelCased(raw);
         const span = parseObservation(row, trace_id, axis);
         if (seen.has(span.key)) return "observation exported twice";
         seen.add(span.key);
@@ -58,8 +59,11 @@ export const langfuse: TraceFormat = {
         return undefined;
       });
     }
-    const nested = nestedGenerations(spans);
-    const linked = linkCalls(calls, toolRuns(spans));
+    const wrapping = wrappingGenerations(spans);
+    const own = calls.filter(({ call_id }) => !wrapping.has(call_id));
+    const wrappers = calls.length - own.length;
+    if (wrappers > 0) account.unuse("generation around another", wrappers);
+    const linked = linkCalls(own, toolRuns(spans));
     const placed = fromFirstArrival(linked.requests, axis);
     const times = calls.some(({ start_ms }) => start_ms !== null);
     return {
@@ -80,26 +84,35 @@ export const langfuse: TraceFormat = {
         sampling: calls.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
       }),
       notes: [
-        ...(calls.length > 1
+        ...(own.length > 1
           ? [
               `dependencies are inferred: ${linked.by_text} generations hold an earlier output, the others follow by time`,
             ]
           : []),
-        ...(nested > 0
-          ? [
-              `${nested} generations lie inside another: an SDK may have logged one call twice, and both are sent`,
-            ]
-          : []),
+        ...(wrappers > 0 ? [`${wrappers} generations only wrap another one and are not counted again`] : []),
+        ...linked.notes,
       ],
     };
   },
 };
 
-function isObservation(row: JsonObject): boolean {
+function isObservation(raw: JsonObject): boolean {
+  const row = camelCased(raw);
   return (
     typeof row["type"] === "string" &&
     "startTime" in row &&
     ("traceId" in row || "parentObservationId" in row)
+  );
+}
+
+/** The export to a bucket names its columns in snake_case, the API and the page in camelCase. */
+function camelCased(row: JsonObject): JsonObject {
+  if (row["start_time"] === undefined || row["startTime"] !== undefined) return row;
+  return Object.fromEntries(
+    Object.entries(row).map(([key, value]) => [
+      key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+      value,
+    ]),
   );
 }
 
@@ -195,6 +208,7 @@ function toCall(span: Span, row: JsonObject, axis: TimeAxis): RecordedCall {
     return typeof parsed === "number" && Number.isFinite(parsed) ? parsed : null;
   };
   const prompt = readInput(row["input"], parameters["instructions"]);
+  const model = row["model"] ?? row["providedModelName"];
   const top_p = setting("top_p");
   const first = toInstant(row["completionStartTime"]);
   return {
@@ -205,13 +219,13 @@ function toCall(span: Span, row: JsonObject, axis: TimeAxis): RecordedCall {
     end_ms: span.end_ms,
     input: prompt.messages,
     output: readOutput(row),
-    tools: prompt.tools,
+    tools: prompt.tools ?? toolsOfMetadata(row["metadata"]),
     ...usage(row),
     max_tokens: setting("max_tokens") ?? setting("max_completion_tokens") ?? setting("max_output_tokens"),
     temperature: setting("temperature"),
     params: top_p === null ? null : { top_p },
     agent: null,
-    metadata: typeof row["model"] === "string" ? { model: row["model"] } : null,
+    metadata: typeof model === "string" && model !== "" ? { model } : null,
   };
 }
 
@@ -234,6 +248,13 @@ function readInput(
     .map((message) => decodeJson((message as JsonObject)["content"]));
   const messages = toOpenAiMessages(flat.filter((message) => !isDefinition(message)));
   return { messages: withInstructions(messages, instructions), tools: tools ?? toOpenAiTools(definitions) };
+}
+
+/** What came over OpenTelemetry keeps its attributes in the metadata. */
+function toolsOfMetadata(raw: unknown): JsonObject[] | null {
+  const metadata = decodeJson(raw);
+  const attributes = isObject(metadata) ? decodeJson(metadata["attributes"]) : null;
+  return isObject(attributes) ? toOpenAiTools(decodeJson(attributes["gen_ai.tool.definitions"])) : null;
 }
 
 /** The Responses API carries the system prompt beside the input. */
@@ -266,7 +287,8 @@ function usage(row: JsonObject): Pick<RecordedCall, "prompt_tokens" | "output_to
   const details = firstObject(row["usageDetails"], row["usage"]);
   const value = (...keys: readonly string[]): number | null => {
     for (const key of keys) {
-      const found = details[key];
+      const told = details[key];
+      const found = typeof told === "string" && /^\d+$/.test(told) ? Number(told) : told;
       if (typeof found === "number" && found >= 0 && Number.isInteger(found)) return found;
     }
     return null;
@@ -295,12 +317,28 @@ function firstObject(...candidates: readonly unknown[]): JsonObject {
   return {};
 }
 
-function nestedGenerations(spans: readonly Span[]): number {
-  const generations = new Set(spans.filter(({ type }) => type === "GENERATION").map(({ key }) => key));
-  return spans.filter(
-    ({ type, job_id, parent_id }) =>
-      type === "GENERATION" && parent_id !== null && generations.has(`${job_id}/${parent_id}`),
-  ).length;
+/** Generations that hold another one inside their time: an SDK logged one call twice, or a run of calls as one. */
+function wrappingGenerations(spans: readonly Span[]): Set<string> {
+  const byKey = new Map(spans.map((span) => [span.key, span]));
+  const wrapping = new Set<string>();
+  for (const inner of spans) {
+    if (inner.type !== "GENERATION") continue;
+    const seen = new Set<string>([inner.key]);
+    for (let id = inner.parent_id; id !== null;) {
+      const outer = byKey.get(`${inner.job_id}/${id}`);
+      if (outer === undefined || seen.has(outer.key)) break;
+      seen.add(outer.key);
+      if (outer.type === "GENERATION" && holds(outer, inner)) wrapping.add(outer.key);
+      id = outer.parent_id;
+    }
+  }
+  return wrapping;
+}
+
+function holds(outer: Span, inner: Span): boolean {
+  if (outer.start_ms === null || outer.end_ms === null || inner.start_ms === null || inner.end_ms === null)
+    return false;
+  return outer.start_ms <= inner.start_ms && outer.end_ms >= inner.end_ms;
 }
 
 /** TOOL rows; and SPAN rows that hold nothing and take time (frameworks without tool rows name them after the tool). */

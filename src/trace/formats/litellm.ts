@@ -70,7 +70,7 @@ export const litellm: TraceFormat = {
         output_length: "recorded",
         sampling: "recorded",
       }),
-      notes: [],
+      notes: linked.notes,
     };
   },
 };

@@ -50,7 +50,7 @@ export const otel: TraceFormat = {
     for (const placed of spans)
       handleItem(account, placed.where, placed.span, (raw) => reader.span(raw, placed.trace_id), file);
     const { calls, tools, wrappers, axis } = reader.result();
-    const { requests, by_text } = linkCalls(calls, tools);
+    const { requests, by_text, notes: linkNotes } = linkCalls(calls, tools);
     const placed = fromFirstArrival(requests, axis);
     const notes: string[] = [];
     if (requests.length > 1)
@@ -58,6 +58,7 @@ export const otel: TraceFormat = {
         `dependencies are inferred: ${by_text} requests hold an earlier output, the others follow by time`,
       );
     if (wrappers > 0) notes.push(`${wrappers} model spans only wrap another one and are not counted again`);
+    notes.push(...linkNotes);
     const rows = account.counts();
     return {
       format: "otel",
