@@ -26,7 +26,7 @@ interface UndiciRequest extends WireRequest {
   readonly options: Dispatcher.DispatchOptions;
 }
 
-type Undici = typeof import("undici");
+type Undici = typeof import("./undici-parts.ts");
 
 /** Connections that undici made so far, proxied ones included: tells whether a request had to wait for one. */
 let connections = 0;
@@ -43,7 +43,7 @@ export class UndiciTransport implements Transport {
     if (options.proxy !== null) checkProxy(options.proxy);
     this.#options = options;
     // Loaded on demand: it takes longer to load than the rest of the client.
-    this.#dispatcher = import("undici").then((undici) => {
+    this.#dispatcher = import("./undici-parts.ts").then((undici) => {
       this.#ready = this.#create(undici);
       return this.#ready;
     });
