@@ -6,8 +6,12 @@ import { basename } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
 import type { Ms, Tokens } from "../../core/units.ts";
 import { BlockNamer, cutPieces, sumTokens, type Piece } from "../block-namer.ts";
+import { readJsonDocument } from "../document.ts";
+import { handleItem } from "../document-rows.ts";
+import { readFolder } from "../folder.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, gapAfter, TimeAxis, toInstant } from "../instant.ts";
+import { parsePythonJson } from "../lossless-json.ts";
 import { newProvenance, newRecorded, newRequest } from "../new-request.ts";
 import {
   answerText,
@@ -19,29 +23,52 @@ import {
 } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { readJsonlRows } from "../row-reader.ts";
-import { shareOfRows } from "../sample.ts";
+import { isFolder, shareOfRows, traceFiles } from "../sample.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
+import { conversationsIn, type Usage } from "./openhands-sdk-folder.ts";
 
 export const openhandsSdk: TraceFormat = {
   name: "openhands-sdk",
-  title: "OpenHands SDK conversation (V1 events, JSONL)",
+  title: "OpenHands SDK conversation (V1 events: JSONL, or the folder that it is kept in)",
+  readsFolder: true,
   marks: ["kind", "source", "timestamp", "id"],
   detect(sample) {
-    const share = shareOfRows(
-      sample,
-      (row) => /Event$|^Condensation/.test(scalarText(row["kind"])) && "source" in row,
-    );
-    return share > 0.5 ? 1 : 0;
+    const { document, files, isFolder } = sample;
+    if (isFolder && files.some((file) => STATE.test(file) || EVENT.test(file))) return 1;
+    if (isObject(document) && isEvent(document)) return 1;
+    return shareOfRows(sample, isEvent) > 0.5 ? 1 : 0;
   },
   async read(path, options): Promise<Trace> {
     const account = new RowAccount(path, options);
     const axis = new TimeAxis();
-    const reader = new EventReader(axis, basename(options.name ?? path).replace(/\.jsonl?(\.gz)?$/, ""));
-    await readJsonlRows(path, account, (row) => reader.take(row));
-    const { requests, bare } = reader.finish();
-    for (let at = 0; at < bare; at++)
-      account.revoke(null, "an answer with neither messages nor token counts before it: the log is cut");
+    const readers: EventReader[] = [];
+    if (await isFolder(path)) {
+      const kept = await conversationsIn(path, options.name ?? path);
+      if (kept.length === 0) return readFolder(path, await traceFiles(path), openhandsSdk, options);
+      for (const conversation of kept) {
+        const reader = new EventReader(axis, conversation.id, conversation.usage);
+        readers.push(reader);
+        for (const { file, name } of conversation.events) {
+          const event = await readJsonDocument(file, { ...options, name }, parsePythonJson);
+          handleItem(account, "event", event, (row) => reader.take(row), name);
+        }
+      }
+    } else {
+      const job = basename(options.name ?? path).replace(/\.jsonl?(\.gz)?$/, "");
+      const reader = new EventReader(axis, job, new Map());
+      readers.push(reader);
+      await readJsonlRows(path, account, (row) => reader.take(row));
+    }
+    const requests: TraceRequest[] = [];
+    for (const reader of readers) {
+      const finished = reader.finish();
+      requests.push(...finished.requests);
+      for (let at = 0; at < finished.bare; at++)
+        account.revoke(null, "an answer with neither messages nor token counts before it: the log is cut");
+    }
+    const isCut = readers.some((reader) => reader.isCut);
+    const isTold = readers.every((reader) => reader.isTold);
     const placed = fromFirstArrival(requests, axis);
     const told = requests.filter(({ recorded }) => recorded?.prompt_tokens != null).length;
     return {
@@ -55,14 +82,18 @@ export const openhandsSdk: TraceFormat = {
         arrivals: "inferred",
         order: "recorded",
         think_time: "inferred",
-        prompt_text: reader.isCut ? "missing" : "recorded",
-        prompt_length: told > 0 ? "inferred" : "missing",
-        prefix_sharing: reader.isCut ? "inferred" : "recorded",
-        output_length: told > 0 ? "inferred" : "missing",
+        prompt_text: isCut ? "missing" : "recorded",
+        prompt_length: told === 0 ? "missing" : isTold ? "recorded" : "inferred",
+        prefix_sharing: isCut ? "inferred" : "recorded",
+        output_length: told === 0 ? "missing" : isTold ? "recorded" : "inferred",
       }),
       notes: [
-        `usage is told as running totals: ${told} of ${requests.length} requests get their own counts from them`,
-        ...(reader.isCut
+        ...(isTold
+          ? []
+          : [
+              `usage is told as running totals: ${told} of ${requests.length} requests get their own counts from them`,
+            ]),
+        ...(isCut
           ? [
               "the log does not hold the start of the conversation: prompts are made up by length, each taken to extend the one before",
             ]
@@ -72,6 +103,13 @@ export const openhandsSdk: TraceFormat = {
   },
 };
 
+const STATE = /(^|\/)base_state\.json$/;
+const EVENT = /(^|\/)event-\d+-[^/]*\.json$/;
+
+function isEvent(row: Readonly<Record<string, unknown>>): boolean {
+  return /Event$|^Condensation/.test(scalarText(row["kind"])) && "source" in row;
+}
+
 interface Draft {
   readonly messages: readonly JsonObject[];
   readonly answer: JsonObject[];
@@ -79,12 +117,6 @@ interface Draft {
   end: Ms | null;
   readonly tools: readonly ToolCall[];
   readonly usage: Usage | null;
-}
-
-interface Usage {
-  readonly prompt: Tokens;
-  readonly output: Tokens;
-  readonly cached: Tokens;
 }
 
 class EventReader {
@@ -98,12 +130,20 @@ class EventReader {
   #sent: Ms | null = null;
   #ran: ToolCall[] = [];
   readonly #called = new Map<string, Ms | null>();
-  #totals: Usage | null = null;
+  #totals: Readonly<Record<"prompt" | "output" | "cached", Tokens>> | null = null;
   #fresh: Usage | null = null;
 
-  constructor(axis: TimeAxis, job_id: string) {
+  readonly #told: ReadonlyMap<string, Usage>;
+
+  /** `told` is the usage by response, where the conversation's state keeps it. */
+  constructor(axis: TimeAxis, job_id: string, told: ReadonlyMap<string, Usage>) {
     this.#axis = axis;
     this.#job = job_id;
+    this.#told = told;
+  }
+
+  get isTold(): boolean {
+    return this.#told.size > 0;
   }
 
   take(row: JsonObject): string | undefined {
@@ -175,7 +215,7 @@ class EventReader {
         sent: this.#sent,
         end: time,
         tools: this.#ran,
-        usage: this.#fresh,
+        usage: this.isTold ? (this.#told.get(response) ?? null) : this.#fresh,
       };
       this.#seen.set(response, draft);
       this.#drafts.push(draft);
@@ -223,8 +263,10 @@ class EventReader {
 
   /** What one call added to the totals, if the event's own count of the last call agrees. */
   #stats(row: JsonObject): void {
-    if (row["key"] !== "stats" || !isObject(row["value"])) return;
-    const all = isObject(row["value"]["usage_to_metrics"]) ? row["value"]["usage_to_metrics"] : {};
+    const stats =
+      row["key"] === "full_state" && isObject(row["value"]) ? row["value"]["stats"] : row["value"];
+    if ((row["key"] !== "stats" && row["key"] !== "full_state") || !isObject(stats)) return;
+    const all = isObject(stats["usage_to_metrics"]) ? stats["usage_to_metrics"] : {};
     const metrics = isObject(all["default"]) ? all["default"] : (Object.values(all).find(isObject) ?? {});
     const usage = isObject(metrics["accumulated_token_usage"]) ? metrics["accumulated_token_usage"] : null;
     if (usage === null) return;

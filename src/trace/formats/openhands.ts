@@ -7,7 +7,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Ms } from "../../core/units.ts";
 import { readJsonDocument } from "../document.ts";
 import { arrayAt, handleItem } from "../document-rows.ts";
-import type { TraceFormat } from "../format.ts";
+import type { Sample, TraceFormat } from "../format.ts";
 import { fromFirstArrival, gapAfter, TimeAxis, toInstant } from "../instant.ts";
 import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-request.ts";
 import {
@@ -19,6 +19,8 @@ import {
   toOpenAiTools,
 } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
+import { readJsonlRows } from "../row-reader.ts";
+import { shareOfRows, takeSample } from "../sample.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
 import { completionUsage, type CompletionUsage } from "./litellm-usage.ts";
@@ -36,41 +38,55 @@ const NOT_FROM_MODEL = new Set([
 
 export const openhands: TraceFormat = {
   name: "openhands",
-  title: "OpenHands V0 trajectory (JSON array of events)",
+  title: "OpenHands V0 trajectory (JSON array of events, or an evaluation's output.jsonl)",
   marks: ["action", "observation", "source", "timestamp"],
   detect(sample) {
+    if (isOutput(sample)) return shareOfRows(sample, (row) => isHistory(row["history"])) > 0.5 ? 1 : 0;
     const events = isObject(sample.document)
       ? (sample.document["history"] ?? sample.document["trajectory"])
       : sample.document;
-    if (!Array.isArray(events)) return 0;
-    const known = events
-      .slice(0, 20)
-      .filter(
-        (event: unknown) =>
-          isObject(event) &&
-          ("action" in event || "observation" in event) &&
-          "source" in event &&
-          "timestamp" in event,
-      );
-    return known.length > 0 ? 1 : 0;
+    return isHistory(events) ? 1 : 0;
   },
   async read(path, options): Promise<Trace> {
     const account = new RowAccount(path, options);
-    const document = await readJsonDocument(path, options);
     const axis = new TimeAxis();
-    const job = basename(options.name ?? path).replace(/\.json(\.gz)?$/, "");
-    const reader = new EventReader(axis, job);
-    try {
-      const events = arrayAt(
-        isObject(document) ? (document["history"] ?? document["trajectory"]) : document,
-        "events",
-      );
-      events.forEach((event, at) => handleItem(account, `[${at}]`, event, (row) => reader.take(row)));
-    } catch (error) {
-      if (!(error instanceof BadRow)) throw error;
-      account.refuse(null, error.message);
+    const jobs = new Set<string>();
+    const told: TraceRequest[] = [];
+    let hasSystem = true;
+    const take = (job: string, events: readonly unknown[], where: string): void => {
+      const reader = new EventReader(axis, unique(job, jobs));
+      // Before mid-2024 a history was made of pairs, an action with its observation.
+      events
+        .flat()
+        .forEach((event: unknown, at) =>
+          handleItem(account, `${where}[${at}]`, event, (row) => reader.take(row)),
+        );
+      told.push(...reader.requests);
+      hasSystem &&= reader.hasSystem;
+    };
+    if (isOutput(await takeSample(path, options.name ?? path))) {
+      // An evaluation's output: a line an instance.
+      await readJsonlRows(path, account, (row, line) => {
+        const history = row["history"];
+        if (history == null || (Array.isArray(history) && history.length === 0))
+          return "instance without a history";
+        const job = scalarText(row["instance_id"]) || `instance-${line}`;
+        take(job, arrayAt(history, "history"), `line ${line}: history`);
+        return "instance";
+      });
+    } else {
+      const document = await readJsonDocument(path, options);
+      const name = basename(options.name ?? path).replace(/\.jsonl?(\.gz)?$/, "");
+      const events = isObject(document) ? (document["history"] ?? document["trajectory"]) : document;
+      try {
+        const job = isObject(document) ? scalarText(document["instance_id"]) : "";
+        take(job || name, arrayAt(events, "events"), "");
+      } catch (error) {
+        if (!(error instanceof BadRow)) throw error;
+        account.refuse(null, error.message);
+      }
     }
-    const placed = fromFirstArrival(reader.requests, axis);
+    const placed = fromFirstArrival(told, axis);
     const { requests } = placed;
     return {
       format: "openhands",
@@ -94,7 +110,7 @@ export const openhands: TraceFormat = {
       }),
       notes: [
         "requests are taken to have been sent when their last input was logged; the log stamps answers only",
-        ...(reader.hasSystem
+        ...(hasSystem
           ? []
           : [
               "system prompt and tool definitions are not in the log: prompts sent are shorter than the recorded ones",
@@ -103,6 +119,34 @@ export const openhands: TraceFormat = {
     };
   },
 };
+
+function isOutput(sample: Sample): boolean {
+  return sample.document === undefined && shareOfRows(sample, (row) => Array.isArray(row["history"])) > 0.5;
+}
+
+function isHistory(events: unknown): boolean {
+  return (
+    Array.isArray(events) &&
+    events
+      .slice(0, 20)
+      .flat()
+      .some(
+        (event: unknown) =>
+          isObject(event) &&
+          ("action" in event || "observation" in event) &&
+          "source" in event &&
+          "timestamp" in event,
+      )
+  );
+}
+
+/** The same instance may be tried again. */
+function unique(name: string, known: Set<string>): string {
+  let id = name;
+  for (let copy = 2; known.has(id); copy++) id = `${name}#${copy}`;
+  known.add(id);
+  return id;
+}
 
 class EventReader {
   readonly requests: TraceRequest[] = [];
