@@ -5,7 +5,7 @@ import { MOONCAKE_BLOCK } from "../formats/mooncake.ts";
 import type { ResolvedJob, ResolvedTurn } from "../job-table.ts";
 import { resolveJobs } from "../jobs.ts";
 import type { Trace } from "../trace.ts";
-import { plannedOutputTokens, recordedPromptTokens } from "../trace-request.ts";
+import { plannedOutputTokens, recordedPromptTokens, type TracePrompt } from "../trace-request.ts";
 import { CoarseBlocks } from "./coarse-blocks.ts";
 import type { WrittenRows } from "./mooncake-rows.ts";
 
@@ -56,6 +56,7 @@ class SessionWriter {
     let part = 1;
     /** Length of the conversation after the last written turn; `null` = none yet in this session. */
     let length: number | null = null;
+    let before: TracePrompt | null = null;
     for (const turn of job.turns) {
       const { request } = turn;
       const output = plannedOutputTokens(request);
@@ -79,7 +80,7 @@ class SessionWriter {
         continue;
       }
       let added: number = length === null ? tokens : tokens - length;
-      if (length !== null && added < 1) {
+      if (length !== null && (added < 1 || !continues(before, prompt))) {
         this.#cut++;
         part++;
         session = `${job.job_id}~${part}`;
@@ -96,6 +97,7 @@ class SessionWriter {
         ...this.#timing(turn, length === null),
       });
       length = tokens + (output ?? 0);
+      before = prompt;
     }
   }
 
@@ -108,6 +110,23 @@ class SessionWriter {
   #push(row: JsonObject): void {
     this.lines.push(JSON.stringify(row));
   }
+}
+
+/**
+ * Whether a prompt begins with the one before it, as a row of AIPerf's always does. Where the names of their blocks do not
+ * tell, a longer prompt is taken to do so.
+ */
+function continues(before: TracePrompt | null, prompt: TracePrompt): boolean {
+  if (before?.kind === "ids" && prompt.kind === "ids") return beginsWith(prompt.ids, before.ids);
+  if (before?.kind !== "length" || prompt.kind !== "length") return true;
+  if (before.hash_ids === null || prompt.hash_ids === null || before.block_tokens === null) return true;
+  if (before.block_tokens !== prompt.block_tokens || before.hash_scope !== prompt.hash_scope) return true;
+  const whole = Math.floor(before.tokens / before.block_tokens);
+  return beginsWith(prompt.hash_ids, before.hash_ids.slice(0, whole));
+}
+
+function beginsWith<T>(list: readonly T[], start: readonly T[]): boolean {
+  return start.every((item, at) => item === list[at]);
 }
 
 /** The names of what a turn adds, where the source (AIPerf's own rows) told them. */

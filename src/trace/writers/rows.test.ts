@@ -71,4 +71,34 @@ describe("rows of other tools", () => {
       expect(JSON.parse(line)).toMatchObject({ input_length: 1600, hash_ids: [0, 1, 2, 3] });
     }
   });
+
+  it("AIPerf: a longer prompt that does not begin with the one before is no continuation of it", () => {
+    const turn = (id: string, tokens: number, hash_ids: number[]): TraceRequest =>
+      newRequest({
+        request_id: id,
+        job_id: "j",
+        turn: Number(id),
+        arrival_ms: 10 * Number(id),
+        think_ms: 1,
+        prompt: { kind: "length", tokens, hash_ids, block_tokens: 512, hash_scope: null },
+        expected_output_tokens: 100,
+      });
+    const { lines, notes } = aiperfRows(
+      traceOf([turn("1", 600, [0, 1]), turn("2", 1300, [0, 2, 3]), turn("3", 2000, [0, 2, 4, 5])]),
+    );
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      { session_id: "j", output_length: 100, input_length: 600, hash_ids: [0, 1], timestamp: 0 },
+      { session_id: "j", output_length: 100, input_length: 600, delay: 1 },
+      { session_id: "j", output_length: 100, input_length: 600, delay: 1 },
+    ]);
+    expect(notes).toEqual([]);
+    const other = aiperfRows(traceOf([turn("1", 1100, [0, 1, 2]), turn("2", 1300, [0, 3, 4])]));
+    expect(other.lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      { session_id: "j", output_length: 100, input_length: 1100, hash_ids: [0, 1, 2], timestamp: 0 },
+      { session_id: "j~2", output_length: 100, input_length: 1300, hash_ids: [0, 3, 4], timestamp: 10 },
+    ]);
+    expect(other.notes).toEqual([
+      "1 turns do not continue the prompt before them; each starts a session of its own",
+    ]);
+  });
 });
