@@ -69,11 +69,11 @@ describe("swe-agent", () => {
       "assistant: shown, not made",
       "user: the task",
       "assistant: look",
-      "user: files",
+      "tool: files",
       "assistant: submit",
       "user: ",
     ]);
-    expect(rebuilt.notes[0]).toContain("2 answers for 4 steps");
+    expect(rebuilt.notes[0]).toContain("does not hold 2 of 4 steps");
     expect(rebuilt.requests.at(0)?.job_id).toBe("x");
   });
 

@@ -116,13 +116,15 @@ function readSteps(
     document["trajectory"] === undefined && answers.length > 0
       ? answers.map((at) => ({ response: history[at]?.["content"], action: history[at]?.["action"] }))
       : arrayAt(document["trajectory"], "trajectory");
-  const fits = answers.length === steps.length;
   const told = history.map((entry) => toOpenAiMessages(entry));
-  const rebuilt: JsonObject[] = fits ? [] : told.slice(0, answers[0] ?? told.length).flat();
+  const places = placesOf(steps, history, answers);
+  const lost = places.filter((place) => place === null).length;
+  /** The prompt of a step that the history does not hold: that of the step before, its answer, what it saw. */
+  let rebuilt: readonly JsonObject[] = told.slice(0, answers[0] ?? told.length).flat();
   let asked = 0;
-  if (!fits && history.length > 0)
+  if (lost > 0 && history.length > 0)
     notes.push(
-      `the history has ${answers.length} answers for ${steps.length} steps: prompts are rebuilt from the steps`,
+      `the history does not hold ${lost} of ${steps.length} steps: their prompts are rebuilt from the steps`,
     );
   const { temperature, params, model } = sampling(document);
   const turns: TraceRequest[] = [];
@@ -133,7 +135,8 @@ function readSteps(
       const seconds = optionalNumber(row, "execution_time");
       const query = Array.isArray(row["query"]) ? toOpenAiMessages(row["query"]) : [];
       if (query.length > 0) asked++;
-      const messages = query.length > 0 ? query : fits ? told.slice(0, answers[at]).flat() : [...rebuilt];
+      const place = places[at] ?? null;
+      const messages = query.length > 0 ? query : place === null ? rebuilt : told.slice(0, place).flat();
       if (messages.length === 0)
         throw new BadRow('no messages before this step: neither "query" nor "history" has them');
       const turn = turns.length;
@@ -154,16 +157,38 @@ function readSteps(
       );
       think_ms = seconds === null ? null : seconds * 1000;
       tool = think_ms === null ? null : [{ name: commandName(textOf(row["action"])), ms: think_ms }];
-      rebuilt.push({ role: "assistant", content: textOf(row["response"]) });
-      rebuilt.push({ role: "user", content: textOf(row["observation"]) });
+      rebuilt = [
+        ...messages,
+        { role: "assistant", content: textOf(row["response"]) },
+        { role: "user", content: textOf(row["observation"]) },
+      ];
       return undefined;
     }),
   );
-  if (asked === 0 && fits && history.length > 0)
+  if (asked === 0 && lost === 0 && history.length > 0)
     notes.push(
       "prompts are the whole history: whether the agent shortened older observations is not in the file",
     );
   return turns;
+}
+
+/** Where in the history each step's answer stands: one by one, or (some are missing) those that say the same, in order. */
+function placesOf(
+  steps: readonly unknown[],
+  history: readonly JsonObject[],
+  answers: readonly number[],
+): (number | null)[] {
+  if (answers.length === steps.length) return [...answers];
+  let next = 0;
+  return steps.map((step) => {
+    const response = isObject(step) ? textOf(step["response"]).trim() : "";
+    const found = answers.findIndex(
+      (place, at) => at >= next && textOf(history[place]?.["content"]).trim() === response,
+    );
+    if (found === -1 || response === "") return null;
+    next = found + 1;
+    return answers[found] ?? null;
+  });
 }
 
 function commandName(action: string): string {
