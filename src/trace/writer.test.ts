@@ -349,12 +349,13 @@ describe("AIPerf rows", () => {
     expect(lines.map((line) => (JSON.parse(line) as { session_id: string }).session_id)).toEqual([
       "s",
       "s~2",
-      "s~2",
+      "s",
     ]);
     expect(notes).toEqual([
-      "1 jobs with branches are written as sequences",
+      "1 jobs have branches: each is a session, and nobody waits for several",
       "1 turns of unknown think time get delay 0",
-      "1 turns do not continue the prompt before them; each starts a session of its own",
+      "1 turns do not continue a prompt before them; each starts a session of its own",
+      "1 of those have no arrival and start at once",
     ]);
   });
 });

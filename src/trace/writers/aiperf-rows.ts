@@ -1,6 +1,7 @@
 /** Writes AIPerf session rows: a job is a session, its first turn has a timestamp, later ones a delay and what they add. */
 import { UserError } from "../../core/failure.ts";
 import type { JsonObject } from "../../core/json.ts";
+import type { Tokens } from "../../core/units.ts";
 import { MOONCAKE_BLOCK } from "../formats/mooncake.ts";
 import type { ResolvedJob, ResolvedTurn } from "../job-table.ts";
 import { resolveJobs } from "../jobs.ts";
@@ -20,6 +21,14 @@ export function aiperfRows(trace: Trace): WrittenRows {
   return { lines: writer.lines, notes: writer.notes() };
 }
 
+/** One of AIPerf's sessions: turns one after the other, each prompt beginning with the one before and its answer. */
+interface Session {
+  readonly id: string;
+  /** Length of the conversation after its last turn. */
+  length: number;
+  prompt: TracePrompt;
+}
+
 class SessionWriter {
   readonly lines: string[] = [];
   readonly #first: number;
@@ -27,6 +36,7 @@ class SessionWriter {
   #branching = 0;
   #unknownThink = 0;
   #cut = 0;
+  #untimed = 0;
   #left = 0;
 
   constructor(first: number) {
@@ -35,70 +45,67 @@ class SessionWriter {
 
   notes(): string[] {
     return [
-      ...(this.#branching > 0 ? [`${this.#branching} jobs with branches are written as sequences`] : []),
+      ...(this.#branching > 0
+        ? [`${this.#branching} jobs have branches: each is a session, and nobody waits for several`]
+        : []),
       ...(this.#unknownThink > 0 ? [`${this.#unknownThink} turns of unknown think time get delay 0`] : []),
       ...(this.#cut > 0
-        ? [`${this.#cut} turns do not continue the prompt before them; each starts a session of its own`]
+        ? [`${this.#cut} turns do not continue a prompt before them; each starts a session of its own`]
         : []),
+      ...(this.#untimed > 0 ? [`${this.#untimed} of those have no arrival and start at once`] : []),
       ...(this.#left > 0 ? [`${this.#left} requests without a prompt length are left out`] : []),
       ...this.#blocks.notes(),
     ];
   }
 
-  write(job: ResolvedJob): void {
+  write({ job_id, turns }: ResolvedJob): void {
     if (
-      job.turns.some(({ parents }, at) =>
-        at === 0 ? parents.length > 0 : parents.length !== 1 || parents[0] !== at - 1,
-      )
+      turns.some(({ parents }, at) => parents.length !== (at === 0 ? 0 : 1) || (parents[0] ?? -1) !== at - 1)
     )
       this.#branching++;
-    let session = job.job_id;
-    let part = 1;
-    /** Length of the conversation after the last written turn; `null` = none yet in this session. */
-    let length: number | null = null;
-    let before: TracePrompt | null = null;
-    for (const turn of job.turns) {
-      const { request } = turn;
-      const output = plannedOutputTokens(request);
-      const base: JsonObject = {
-        ...(job.turns.length > 1 ? { session_id: session } : {}),
-        ...(output === null || output < 1 ? {} : { output_length: output }),
-        ...(request.params === null ? {} : { extra: request.params }),
-      };
-      const { prompt } = request;
-      if (prompt.kind === "messages" || prompt.kind === "text") {
-        const messages =
-          prompt.kind === "messages" ? prompt.messages : [{ role: "user", content: prompt.text }];
-        const tools = prompt.kind === "messages" && prompt.tools !== null ? { tools: prompt.tools } : {};
-        this.#push({ ...base, messages, ...tools, ...this.#timing(turn, length === null) });
-        length = 0;
-        continue;
-      }
-      const tokens = recordedPromptTokens(request);
-      if (tokens === null || tokens < 1) {
+    /** By the turn that came last in it. */
+    const sessions = new Map<number, Session>();
+    let count = 0;
+    turns.forEach((turn, at) => {
+      const { prompt } = turn.request;
+      const isText = prompt.kind === "messages" || prompt.kind === "text";
+      const tokens = isText ? 0 : recordedPromptTokens(turn.request);
+      if (tokens === null || (!isText && tokens < 1)) {
         this.#left++;
-        continue;
+        return;
       }
-      let added: number = length === null ? tokens : tokens - length;
-      if (length !== null && (added < 1 || !continues(before, prompt))) {
+      const last = longestContinued(turn, sessions, prompt, tokens);
+      const before = last === null ? null : (sessions.get(last) as Session);
+      if (last !== null) sessions.delete(last);
+      else if (count++ > 0) {
         this.#cut++;
-        part++;
-        session = `${job.job_id}~${part}`;
-        length = null;
-        added = tokens;
+        if (turn.request.arrival_ms === null) this.#untimed++;
       }
+      const id = before?.id ?? (count === 1 ? job_id : `${job_id}~${count}`);
+      const output = plannedOutputTokens(turn.request);
       this.#push({
-        ...base,
-        ...(job.turns.length > 1 ? { session_id: session } : {}),
-        input_length: added,
-        ...(length === null && (prompt.kind === "ids" || prompt.hash_ids !== null)
-          ? { hash_ids: this.#blocks.names(prompt, tokens) }
-          : deltaIds(turn, added)),
-        ...this.#timing(turn, length === null),
+        ...(turns.length > 1 ? { session_id: id } : {}),
+        ...(output === null || output < 1 ? {} : { output_length: output }),
+        ...(turn.request.params === null ? {} : { extra: turn.request.params }),
+        ...this.#prompt(turn, tokens, before),
+        ...this.#timing(turn, before === null),
       });
-      length = tokens + (output ?? 0);
-      before = prompt;
-    }
+      sessions.set(at, { id, length: isText ? 0 : tokens + (output ?? 0), prompt });
+    });
+  }
+
+  #prompt(turn: ResolvedTurn, tokens: Tokens, before: Session | null): JsonObject {
+    const { prompt } = turn.request;
+    if (prompt.kind === "text") return { messages: [{ role: "user", content: prompt.text }] };
+    if (prompt.kind === "messages")
+      return {
+        messages: prompt.messages,
+        ...(prompt.tools === null ? {} : { tools: prompt.tools }),
+      };
+    const input_length = tokens - (before?.length ?? 0);
+    return before === null && (prompt.kind === "ids" || prompt.hash_ids !== null)
+      ? { input_length, hash_ids: this.#blocks.names(prompt, tokens) }
+      : { input_length, ...deltaIds(turn, input_length) };
   }
 
   #timing({ request, think_ms }: ResolvedTurn, opens: boolean): JsonObject {
@@ -112,13 +119,33 @@ class SessionWriter {
   }
 }
 
+/** The parent whose session a turn goes on with, the one with the longest conversation; `null` = it begins a session. */
+function longestContinued(
+  { parents }: ResolvedTurn,
+  sessions: ReadonlyMap<number, Session>,
+  prompt: TracePrompt,
+  tokens: Tokens,
+): number | null {
+  let best: number | null = null;
+  let length = -1;
+  for (const parent of parents) {
+    const session = sessions.get(parent);
+    if (session === undefined || session.length <= length) continue;
+    const isText = prompt.kind === "messages" || prompt.kind === "text";
+    if (!isText && (tokens <= session.length || !continues(session.prompt, prompt))) continue;
+    best = parent;
+    length = session.length;
+  }
+  return best;
+}
+
 /**
  * Whether a prompt begins with the one before it, as a row of AIPerf's always does. Where the names of their blocks do not
  * tell, a longer prompt is taken to do so.
  */
-function continues(before: TracePrompt | null, prompt: TracePrompt): boolean {
-  if (before?.kind === "ids" && prompt.kind === "ids") return beginsWith(prompt.ids, before.ids);
-  if (before?.kind !== "length" || prompt.kind !== "length") return true;
+function continues(before: TracePrompt, prompt: TracePrompt): boolean {
+  if (before.kind === "ids" && prompt.kind === "ids") return beginsWith(prompt.ids, before.ids);
+  if (before.kind !== "length" || prompt.kind !== "length") return true;
   if (before.hash_ids === null || prompt.hash_ids === null || before.block_tokens === null) return true;
   if (before.block_tokens !== prompt.block_tokens || before.hash_scope !== prompt.hash_scope) return true;
   const whole = Math.floor(before.tokens / before.block_tokens);

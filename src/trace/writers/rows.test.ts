@@ -98,7 +98,40 @@ describe("rows of other tools", () => {
       { session_id: "j~2", output_length: 100, input_length: 1300, hash_ids: [0, 3, 4], timestamp: 10 },
     ]);
     expect(other.notes).toEqual([
-      "1 turns do not continue the prompt before them; each starts a session of its own",
+      "1 turns do not continue a prompt before them; each starts a session of its own",
+    ]);
+  });
+
+  it("AIPerf: branches are sessions of their own, and a join goes on with the conversation it continues", () => {
+    const turn = (
+      id: string,
+      after: string[],
+      tokens: number,
+      hash_ids: number[],
+      at: number,
+    ): TraceRequest =>
+      newRequest({
+        request_id: id,
+        job_id: "j",
+        after,
+        arrival_ms: at,
+        think_ms: at,
+        prompt: { kind: "length", tokens, hash_ids, block_tokens: 512, hash_scope: null },
+        expected_output_tokens: 10,
+      });
+    const { lines } = aiperfRows(
+      traceOf([
+        turn("main", [], 600, [0, 1], 0),
+        turn("sub", ["main"], 700, [8, 9], 5),
+        turn("sub2", ["sub"], 1300, [8, 10, 11], 6),
+        turn("join", ["main", "sub2"], 1500, [0, 2, 3], 9),
+      ]),
+    );
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { session_id: "j", input_length: 600, timestamp: 0 },
+      { session_id: "j~2", input_length: 700, timestamp: 5 },
+      { session_id: "j~2", input_length: 590, delay: 6 },
+      { session_id: "j", input_length: 890, delay: 9 },
     ]);
   });
 });
