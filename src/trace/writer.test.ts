@@ -353,7 +353,7 @@ describe("AIPerf rows", () => {
     ]);
     expect(notes).toEqual([
       "1 jobs have branches: each is a session, and nobody waits for several",
-      "1 turns of unknown think time get delay 0",
+      "1 turns of unknown think time and arrival get delay 0",
       "1 turns do not continue a prompt before them; each starts a session of its own",
       "1 of those have no arrival and start at once",
     ]);

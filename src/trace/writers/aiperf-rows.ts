@@ -48,7 +48,9 @@ class SessionWriter {
       ...(this.#branching > 0
         ? [`${this.#branching} jobs have branches: each is a session, and nobody waits for several`]
         : []),
-      ...(this.#unknownThink > 0 ? [`${this.#unknownThink} turns of unknown think time get delay 0`] : []),
+      ...(this.#unknownThink > 0
+        ? [`${this.#unknownThink} turns of unknown think time and arrival get delay 0`]
+        : []),
       ...(this.#cut > 0
         ? [`${this.#cut} turns do not continue a prompt before them; each starts a session of its own`]
         : []),
@@ -109,9 +111,12 @@ class SessionWriter {
   }
 
   #timing({ request, think_ms }: ResolvedTurn, opens: boolean): JsonObject {
-    if (opens) return request.arrival_ms === null ? {} : { timestamp: request.arrival_ms - this.#first };
-    if (think_ms === null) this.#unknownThink++;
-    return { delay: think_ms ?? 0 };
+    const { arrival_ms } = request;
+    if (!opens && think_ms !== null) return { delay: think_ms };
+    if (arrival_ms !== null) return { timestamp: arrival_ms - this.#first };
+    if (opens) return {};
+    this.#unknownThink++;
+    return { delay: 0 };
   }
 
   #push(row: JsonObject): void {

@@ -102,6 +102,23 @@ describe("rows of other tools", () => {
     ]);
   });
 
+  it("AIPerf: a later turn of unknown think time keeps its arrival", () => {
+    const turn = (id: number): TraceRequest =>
+      newRequest({
+        request_id: `r${id}`,
+        job_id: "j",
+        turn: id,
+        arrival_ms: 100 * id,
+        prompt: { kind: "text", text: "x".repeat(id) },
+      });
+    const { lines, notes } = aiperfRows(traceOf([turn(1), turn(2)]));
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { session_id: "j", timestamp: 0 },
+      { session_id: "j", timestamp: 100 },
+    ]);
+    expect(notes).toEqual([]);
+  });
+
   it("AIPerf: branches are sessions of their own, and a join goes on with the conversation it continues", () => {
     const turn = (
       id: string,
