@@ -8,12 +8,14 @@ import { readJsonDocument } from "../document.ts";
 import { handleItem } from "../document-rows.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { newProvenance } from "../new-request.ts";
+import { isObject, toOpenAiTools } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
-import { objectsField, optionalId, optionalObjects, stringField } from "../row-fields.ts";
+import { objectsField, optionalId, stringField } from "../row-fields.ts";
 import { kindOf, readJsonlRows } from "../row-reader.ts";
 import { firstMark, shareOfRows } from "../sample.ts";
 import type { Trace } from "../trace.ts";
 import type { TraceRequest } from "../trace-request.ts";
+import { decodeJson } from "./otel-messages.ts";
 
 const ROLES: Readonly<Record<string, string>> = {
   human: "user",
@@ -23,8 +25,14 @@ const ROLES: Readonly<Record<string, string>> = {
   chatgpt: "assistant",
   bing: "assistant",
   bard: "assistant",
+  ai: "assistant",
+  model: "assistant",
+  function_call: "assistant",
   system: "system",
   tool: "tool",
+  function: "tool",
+  function_response: "tool",
+  observation: "tool",
 };
 
 export const sharegpt: TraceFormat = {
@@ -33,8 +41,9 @@ export const sharegpt: TraceFormat = {
   marks: ["id", "conversations"],
   detect(sample: Sample): number {
     const first: unknown = Array.isArray(sample.document) ? sample.document[0] : undefined;
-    if (first !== undefined) return looksRight(first) ? 0.9 : 0;
-    return shareOfRows(sample, looksRight) > 0.5 ? 0.85 : 0;
+    if (first !== undefined) return looksRight(first) ? 0.9 : saysOnly(first) ? 0.4 : 0;
+    if (shareOfRows(sample, looksRight) > 0.5) return 0.85;
+    return shareOfRows(sample, saysOnly) > 0.5 ? 0.4 : 0;
   },
   async read(path: string, options: ReadOptions): Promise<Trace> {
     const account = new RowAccount(path, options);
@@ -79,18 +88,32 @@ function looksRight(row: unknown): boolean {
   );
 }
 
+/** Rows of fine-tuning data: messages without an id. */
+function saysOnly(row: unknown): boolean {
+  return (
+    isObject(row) &&
+    Array.isArray(row["messages"]) &&
+    row["messages"].length > 0 &&
+    row["messages"].every((message) => isObject(message) && typeof message["role"] === "string") &&
+    !["request_id", "response", "startTime", "steps", "body", "history", "max_tokens"].some(
+      (key) => key in row,
+    )
+  );
+}
+
 function conversationTurns(row: JsonObject, at: number, jobs: Set<string>): TraceRequest[] {
   const id = optionalId(row, "id") ?? `conversation-${at}`;
   const messages =
     row["conversations"] == null
       ? objectsField(row, "messages")
       : objectsField(row, "conversations").map((part) => {
-          const from = stringField(part, "from");
+          const from = stringField(part, part["from"] === undefined ? "role" : "from");
           const role = ROLES[from.toLowerCase()];
           if (role === undefined)
             throw new BadRow(`"from" is ${JSON.stringify(from)}, which is no known role`);
-          if (typeof part["value"] !== "string") throw new BadRow('"value" must be a string');
-          return { role, content: part["value"] };
+          const value = part["value"] ?? part["content"];
+          if (typeof value !== "string") throw new BadRow('"value" must be a string');
+          return { role, content: value };
         });
   // Cut conversations go under one id in the public files.
   let job_id = id;
@@ -102,5 +125,13 @@ function conversationTurns(row: JsonObject, at: number, jobs: Set<string>): Trac
   const system = messages.slice(0, question).filter((message) => message["role"] === "system");
   const whole = [...system, ...messages.slice(question)];
   if (whole.at(-1)?.["role"] === "user") whole.push({ role: "assistant", content: "" });
-  return turnsOfConversation({ job_id, messages: whole, tools: optionalObjects(row, "tools") });
+  return turnsOfConversation({ job_id, messages: whole, tools: toolsOf(row) });
+}
+
+/** Definitions as they are, or (LLaMA-Factory) as their JSON text. */
+function toolsOf(row: JsonObject): JsonObject[] | null {
+  const tools = decodeJson(row["tools"]);
+  if (tools == null || tools === "") return null;
+  if (!Array.isArray(tools)) throw new BadRow(`"tools" must be an array, not ${kindOf(tools)}`);
+  return toOpenAiTools(tools);
 }
