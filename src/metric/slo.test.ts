@@ -46,6 +46,8 @@ describe("parseSlo", () => {
     ["p99(ttft) <= fast", /not a duration/, /500ms/],
     ["p99(ttft) <= -5", /not a duration/, /500ms/],
     ["jobs_per_hour >= 5s", /not a number/, /write/],
+    ["budget_miss_rate <= 1", /is 1 a share or a percentage\?/, /^write 1% or 100%$/],
+    ["failure_rate <= 5", /is 5 a share or a percentage\?/, /^write 5%$/],
     ["", /not an objective/, /write/],
   ] as const)("refuses %j", (text, message, hint) => {
     let thrown: unknown = null;

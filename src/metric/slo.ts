@@ -156,6 +156,11 @@ function parseBound(text: string, unit: Unit, slo: string, flag: string): number
   const value = Number(text);
   if (text === "" || !Number.isFinite(value))
     throw new UserError(`${flag}: "${slo}": "${text}" is not a number`, { hint: FORM });
+  // `budget_miss_rate <= 1` would be met whatever happens: who writes it means 1 %.
+  if (unit === "share" && Math.abs(value) >= 1)
+    throw new UserError(`${flag}: "${slo}": is ${text} a share or a percentage?`, {
+      hint: value === 1 ? "write 1% or 100%" : `write ${text}%`,
+    });
   return value;
 }
 
