@@ -1,5 +1,5 @@
 /**
- * AIPerf's JSONL inputs, all four shapes: trace rows with sessions (Mooncake's keys, `session_id`, `delay`, `text_input`,
+ * AIPerf's inputs: its `inputs.json`, and its JSONL in all four shapes: trace rows with sessions (Mooncake's keys, `session_id`, `delay`, `text_input`,
  * `messages`), `single_turn` (`text`), `multi_turn` (`turns[]` of texts) and `dag_jsonl` (`turns[]` of messages with
  * `forks` and `spawns`). A file may mix the first three; a DAG file is one of its own.
  */
@@ -7,18 +7,20 @@ import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { newProvenance } from "../new-request.ts";
 import { RowAccount } from "../row-account.ts";
 import { readJsonlRows } from "../row-reader.ts";
-import { shareOfRows } from "../sample.ts";
+import { shareOfRows, takeSample } from "../sample.ts";
 import type { Trace } from "../trace.ts";
 import type { TraceRequest } from "../trace-request.ts";
 import { AiperfDag } from "./aiperf-dag.ts";
+import { inputRequests, isInputsFile } from "./aiperf-inputs.ts";
 import { AiperfSessions } from "./aiperf-sessions.ts";
 import { MOONCAKE_BLOCK } from "./mooncake.ts";
 
 export const aiperf: TraceFormat = {
   name: "aiperf",
-  title: "AIPerf JSONL: trace rows with sessions, single_turn, multi_turn, dag_jsonl",
+  title: "AIPerf: JSONL trace rows with sessions, single_turn, multi_turn, dag_jsonl; or inputs.json",
   marks: ["session_id", "input_length", "output_length", "delay"],
   detect(sample: Sample): number {
+    if (isInputsFile(sample.document)) return 1;
     if (shareOfRows(sample, (row) => Array.isArray(row["turns"]) && isTurn(row["turns"][0] ?? row)) > 0.5)
       return 1;
     if (shareOfRows(sample, isDynamoRow) > 0) return 0;
@@ -36,6 +38,20 @@ export const aiperf: TraceFormat = {
     const account = new RowAccount(path, options);
     const sessions = new AiperfSessions(options.blockTokens ?? MOONCAKE_BLOCK);
     const dag = new AiperfDag();
+    const { document } = await takeSample(path, options.name ?? path);
+    if (isInputsFile(document)) {
+      const requests = inputRequests(document, account);
+      return {
+        format: "aiperf",
+        path,
+        header: null,
+        requests,
+        rows: account.counts(),
+        faults: account.faults,
+        provenance: { ...provenanceOf(requests), order: "recorded" },
+        notes: ["no times and no output lengths in the file"],
+      };
+    }
     await readJsonlRows(path, account, (row, line) => {
       // It sends nothing itself; the sessions it starts over and over are read as jobs of their own.
       if (row["orchestrator"] === true) return "orchestrator";

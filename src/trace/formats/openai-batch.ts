@@ -115,7 +115,8 @@ function answeredRequest(id: string, response: unknown): TraceRequest | string {
   });
 }
 
-function bodyRequest(id: string, body: JsonObject): TraceRequest {
+/** A request body as a job of one turn. */
+export function bodyRequest(id: string, body: JsonObject): TraceRequest {
   const { messages, prompt, tools, model, max_tokens, max_completion_tokens, temperature, ...rest } = body;
   // How a reply comes back is the client's business.
   const { stream: _stream, stream_options: _options, ...params } = rest;

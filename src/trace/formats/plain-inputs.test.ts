@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { detectFormat } from "../detect.ts";
+import { aiperf } from "./aiperf.ts";
 import { litellm } from "./litellm.ts";
 import { openaiBatch } from "./openai-batch.ts";
 import { sharegpt } from "./sharegpt.ts";
@@ -214,5 +215,37 @@ describe("litellm", () => {
       },
       refused: 0,
     });
+  });
+});
+
+describe("aiperf inputs.json", () => {
+  const body = (content: string, more: object = {}): object => ({
+    model: "m",
+    messages: [{ role: "user", content }],
+    stream: true,
+    ...more,
+  });
+  const file = {
+    data: [
+      { session_id: "s", payloads: [body("q1", { max_completion_tokens: 5 }), body("q2")] },
+      { payload: [body("genai-perf")] },
+    ],
+  };
+
+  it("is a request body a turn, a session a job", async () => {
+    expect(await detected(JSON.stringify(file, null, 2))).toBe("aiperf");
+    const trace = await readWritten(aiperf, file);
+    expect(linksOf(trace)).toEqual({ "s/0": [[], null], "s/1": [["s/0"], null], "session-1/0": [[], null] });
+    expect(trace.requests.at(0)).toMatchObject({ max_tokens: 5, params: null, metadata: { model: "m" } });
+    expect(trace.rows).toEqual({ read: 3, used: 3, skipped: {}, refused: 0 });
+  });
+
+  it("refuses by place", async () => {
+    await expect(
+      readWritten(aiperf, { data: [...file.data, { session_id: "t", payloads: [{ model: "m" }] }] }),
+    ).rejects.toThrow(/data\[2\]\.payloads\[0\]: neither "messages" nor "prompt"/);
+    await expect(readWritten(aiperf, { data: [...file.data, { session_id: "t" }] })).rejects.toThrow(
+      /data\[2\]: "payloads" must be an array/,
+    );
   });
 });
