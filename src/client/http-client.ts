@@ -10,6 +10,7 @@ import type { Client, InFlight, ModelRequest, PreparedRequest, StreamListener } 
 import { type Endpoint, resolveEndpoint } from "./endpoint.ts";
 import { HttpExchange, type ExchangeContext, type ExchangeRequest } from "./http-exchange.ts";
 import { Http1Transport } from "./http/http1-transport.ts";
+import { Http2Transport } from "./http/http2-transport.ts";
 import type { ConnectFailure, Transport } from "./http/transport.ts";
 import { UndiciTransport } from "./http/undici-transport.ts";
 import type { Protocol } from "./protocol.ts";
@@ -36,7 +37,7 @@ export interface HttpClientOptions {
   readonly insecure?: boolean;
   /** PEM file of the certificate authorities to trust. */
   readonly ca?: string | null;
-  /** Speak HTTP/2 where the server offers it (TLS), through undici. */
+  /** Speak HTTP/2 where the server offers it (TLS). */
   readonly http2?: boolean;
   /** URL of an HTTP proxy. The environment's proxy variables are never looked at. */
   readonly proxy?: string | null;
@@ -186,20 +187,22 @@ function hideSecrets(value: JsonValue): void {
   }
 }
 
-/** Undici only where our own transport does not reach: HTTP/2 and proxies. */
+/** Undici only where our own transports do not reach: proxies. */
 function createTransport(options: HttpClientOptions, origin: URL): Transport {
   const { clock, insecure = false } = options;
   const ca = options.ca == null ? null : readCa(options.ca);
   const tls = { insecure, ...(ca === null ? {} : { ca }) };
-  if (options.http2 === true || options.proxy != null) {
+  if (options.proxy != null)
     return new UndiciTransport({
       origin,
       clock,
       http2: options.http2 === true,
-      proxy: options.proxy ?? null,
+      proxy: options.proxy,
       ...tls,
     });
-  }
+  // Without TLS there is nothing by which a server could offer HTTP/2.
+  if (options.http2 === true && origin.protocol === "https:")
+    return new Http2Transport({ origin, clock, ...tls });
   return new Http1Transport({ origin, clock, ...tls });
 }
 

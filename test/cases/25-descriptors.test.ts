@@ -22,7 +22,10 @@ it.skipIf(process.platform === "win32")(
         bundle: true,
         platform: "node",
         format: "esm",
-        external: ["undici"],
+        // Undici is CommonJS.
+        banner: {
+          js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+        },
         logLevel: "silent",
       });
       const { stdout } = await promisify(execFile)("sh", [

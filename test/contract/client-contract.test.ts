@@ -4,6 +4,7 @@ import { VirtualClock } from "../../src/core/virtual-clock.ts";
 import type { HttpClientOptions } from "../../src/client/http-client.ts";
 import { openaiChat } from "../../src/client/protocols/openai-chat.ts";
 import { createSimClient, createSimEngine, startSimServer } from "../../src/sim/index.ts";
+import { startConnectProxy } from "../stub/connect-proxy.ts";
 import { C, DONE, FIN, R, U, usage } from "../stub/events.ts";
 import { stubClient } from "../stub/send.ts";
 import { type StubRequest, type StubStep, startStub } from "../stub/stub-server.ts";
@@ -47,10 +48,11 @@ function answer(request: StubRequest): StubStep[] {
   ];
 }
 
-async function overStub(options: Partial<HttpClientOptions>): Promise<ClientHarness> {
+async function overStub(options: Partial<HttpClientOptions>, proxied = false): Promise<ClientHarness> {
   const stub = await startStub(answer);
+  const proxy = proxied ? await startConnectProxy() : null;
   const clock = new RealClock();
-  const client = stubClient(stub.url, { clock, ...options });
+  const client = stubClient(stub.url, { clock, proxy: proxy?.url ?? null, ...options });
   return {
     client,
     clock,
@@ -58,6 +60,7 @@ async function overStub(options: Partial<HttpClientOptions>): Promise<ClientHarn
     until: (promise) => promise,
     dispose: async () => {
       await client.close();
+      await proxy?.close();
       await stub.close();
     },
   };
@@ -72,7 +75,7 @@ const SIM_MODEL = "sim/qwen2.5-0.5b-l4";
 
 describeClientContract("HTTP/1.1, completions", () => overStub({}));
 describeClientContract("HTTP/1.1, chat", () => overStub({ protocol: openaiChat }));
-describeClientContract("undici, completions", () => overStub({ http2: true }));
+describeClientContract("through a proxy, completions", () => overStub({}, true));
 
 describeClientContract("HTTP/1.1 against the simulator's server", async () => {
   const clock = new RealClock();

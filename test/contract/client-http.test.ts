@@ -1,11 +1,9 @@
-/** What an HTTP client must do on real sockets, on both transports: our own and undici's. */
-import { createSecureServer } from "node:http2";
+/** What an HTTP client must do on real sockets, directly and through a proxy (undici). HTTP/2: client-http2.test.ts. */
 import { createServer, type AddressInfo, type Socket } from "node:net";
-import { readFileSync } from "node:fs";
 import zlib from "node:zlib";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { HttpClient, HttpClientOptions } from "../../src/client/http-client.ts";
-import { openaiChat } from "../../src/client/protocols/openai-chat.ts";
+import { type ConnectProxy, startConnectProxy } from "../stub/connect-proxy.ts";
 import { DONE, event, FIN, R, U } from "../stub/events.ts";
 import { send, stubClient } from "../stub/send.ts";
 import { type StubScript, type StubServer, startStub, type StubOptions } from "../stub/stub-server.ts";
@@ -28,15 +26,21 @@ async function stubFor(script: StubScript, options: StubOptions = {}): Promise<S
   return stub;
 }
 
-const TRANSPORTS: [name: string, options: Partial<HttpClientOptions>][] = [
-  ["own HTTP/1.1", {}],
-  ["undici", { http2: true }],
+let proxy: ConnectProxy;
+beforeAll(async () => {
+  proxy = await startConnectProxy();
+});
+afterAll(() => proxy.close());
+
+const TRANSPORTS: [name: string, options: () => Partial<HttpClientOptions>][] = [
+  ["own HTTP/1.1", () => ({})],
+  ["through a proxy", () => ({ proxy: proxy.url })],
 ];
 
 describe.each(TRANSPORTS)("%s", (name, transport) => {
   const ours = name === "own HTTP/1.1";
   const client = (url: string, options: Partial<HttpClientOptions> = {}): HttpClient => {
-    const made = stubClient(url, { ...transport, ...options });
+    const made = stubClient(url, { ...transport(), ...options });
     closers.push(() => made.close());
     return made;
   };
@@ -71,7 +75,7 @@ describe.each(TRANSPORTS)("%s", (name, transport) => {
     expect([stub.connections, stub.requests.length]).toEqual([1, 2]);
   });
 
-  it("uses it at once where the server was seen to keep it", async () => {
+  it.runIf(ours)("uses it at once where the server was seen to keep it", async () => {
     const stub = await stubFor(() => [{ bytes: ANSWER }]);
     const one = client(stub.url);
     expect((await send(one)).failure).toBeNull();
@@ -220,7 +224,9 @@ describe.each(TRANSPORTS)("%s", (name, transport) => {
       const seen = await send(client(`http://${host}:${stub.port}`));
       expect([seen.failure?.code, seen.sent_ms, seen.first_token_ms]).toEqual(["connect", null, null]);
     }
-    expect((await send(client("http://no-such-name.invalid:9"))).failure?.code).toBe("dns");
+    const unknown = await send(client("http://no-such-name.invalid:9"));
+    // The proxy looks the name up.
+    expect(unknown.failure?.code).toBe(ours ? "dns" : "connect");
   });
 
   it("reaches a server by name and by IPv6", async () => {
@@ -307,59 +313,22 @@ describe.each(TRANSPORTS)("%s", (name, transport) => {
   );
 });
 
-describe("undici", () => {
-  it("speaks HTTP/2", async () => {
-    const secure = createSecureServer({ key: readFileSync(TLS.key), cert: readFileSync(TLS.cert) });
-    secure.on("stream", (stream, headers) => {
-      stream.respond({
-        ":status": headers[":path"] === "/v1/chat/completions" ? 200 : 404,
-        "content-type": "text/event-stream",
-      });
-      stream.end(event({ choices: [{ index: 0, delta: { content: "A" } }] }) + FIN("stop") + DONE);
-    });
-    await new Promise<void>((resolve) => secure.listen(0, "127.0.0.1", resolve));
-    closers.push(() => new Promise((resolve) => secure.close(() => resolve())));
-    const client = stubClient(`https://localhost:${(secure.address() as AddressInfo).port}`, {
-      protocol: openaiChat,
-      http2: true,
-      ca: TLS.cert,
-    });
-    const seen = await send(client);
-    await client.close();
-    expect([seen.failure, seen.text]).toEqual([null, "A"]);
+it("a proxy gets its own credentials and not the server's; its connection is used again", async () => {
+  const stub = await stubFor(() => [{ bytes: ANSWER }]);
+  const own = await startConnectProxy();
+  closers.push(() => own.close());
+  const client = stubClient(stub.url, {
+    apiKey: "sk-server-key",
+    proxy: own.url.replace("//", "//me:proxy-pass@"),
   });
-
-  it("goes through a proxy, with the proxy's credentials and not the server's", async () => {
-    const stub = await stubFor(() => [{ bytes: ANSWER }]);
-    const seenByProxy: string[] = [];
-    const proxy = createServer((socket) => {
-      socket.on("error", () => {});
-      socket.once("data", (bytes) => {
-        seenByProxy.push(bytes.toString("latin1"));
-        void import("node:net").then(({ connect }) => {
-          const up = connect(stub.port, "127.0.0.1", () => {
-            socket.write("HTTP/1.1 200 OK\r\n\r\n");
-            socket.pipe(up).pipe(socket);
-          });
-          up.on("error", () => socket.destroy());
-        });
-      });
-    });
-    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
-    closers.push(() => new Promise((resolve) => proxy.close(() => resolve())));
-    const client = stubClient(stub.url, {
-      apiKey: "sk-server-key",
-      proxy: `http://me:proxy-pass@127.0.0.1:${(proxy.address() as AddressInfo).port}`,
-    });
-    const seen = await send(client);
-    expect(seen.connect_ms).toBeGreaterThan(0);
-    await new Promise((resolve) => setTimeout(resolve, 80));
-    expect((await send(client)).connect_ms).toBe(0);
-    await client.close();
-    expect([seen.failure, seen.text, seenByProxy.length]).toEqual([null, "AB", 1]);
-    expect(seenByProxy[0]).toContain(`CONNECT 127.0.0.1:${stub.port}`);
-    expect(seenByProxy[0]).toContain(Buffer.from("me:proxy-pass").toString("base64"));
-    expect(seenByProxy[0]).not.toContain("sk-server-key");
-    expect(stub.requests[0]?.headers["authorization"]).toBe("Bearer sk-server-key");
-  });
+  const seen = await send(client);
+  expect(seen.connect_ms).toBeGreaterThan(0);
+  await new Promise((resolve) => setTimeout(resolve, 80));
+  expect((await send(client)).connect_ms).toBe(0);
+  await client.close();
+  expect([seen.failure, seen.text, own.heads.length]).toEqual([null, "AB", 1]);
+  expect(own.heads[0]).toContain(`CONNECT 127.0.0.1:${stub.port}`);
+  expect(own.heads[0]).toContain(Buffer.from("me:proxy-pass").toString("base64"));
+  expect(own.heads[0]).not.toContain("sk-server-key");
+  expect(stub.requests[0]?.headers["authorization"]).toBe("Bearer sk-server-key");
 });

@@ -185,7 +185,8 @@ const NOTHING = {
   readDone: (): void => undefined,
 };
 
-function originOf(options: Http1Options): Origin {
+/** Host, port and TLS context of an origin. */
+export function originOf(options: Http1Options): Origin {
   const { origin } = options;
   const host = origin.hostname.replace(/^\[|\]$/g, "");
   if (origin.protocol !== "https:") return { host, port: Number(origin.port || 80), tls: null };

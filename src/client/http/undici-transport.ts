@@ -1,5 +1,5 @@
 /**
- * HTTP/2 and proxies through undici's `dispatch`, behind the same contract as our own transport. Coarser: its clock reads happen
+ * Proxies through undici's `dispatch`, behind the same contract as our own transport. Coarser: its clock reads happen
  * after undici has parsed, and the time of a connection is taken from its connector. All of undici's own time limits are
  * off; ours count.
  */
@@ -17,7 +17,7 @@ export interface UndiciOptions {
   readonly clock: Clock;
   readonly http2: boolean;
   /** URL of an HTTP proxy; its credentials, if any, go to the proxy only. */
-  readonly proxy: string | null;
+  readonly proxy: string;
   readonly insecure: boolean;
   readonly ca?: string | Buffer;
 }
@@ -40,7 +40,7 @@ export class UndiciTransport implements Transport {
   #ready: Dispatcher | null = null;
 
   constructor(options: UndiciOptions) {
-    if (options.proxy !== null) checkProxy(options.proxy);
+    checkProxy(options.proxy);
     this.#options = options;
     // Loaded on demand: it takes longer to load than the rest of the client.
     this.#dispatcher = import("./undici-parts.ts").then((undici) => {
@@ -89,20 +89,17 @@ export class UndiciTransport implements Transport {
       pipelining: http2 ? 100 : 1,
       allowH2: http2,
     };
-    if (proxy !== null) {
-      const url = new URL(proxy);
-      const credentials = url.username === "" ? null : proxyAuthorization(url);
-      url.username = "";
-      url.password = "";
-      return new undici.ProxyAgent({
-        ...limits,
-        uri: url.href,
-        requestTls: tls,
-        proxyTls: tls,
-        ...(credentials === null ? {} : { token: credentials }),
-      });
-    }
-    return new undici.Agent({ ...limits, connect: { ...tls, timeout: 0 } });
+    const url = new URL(proxy);
+    const credentials = url.username === "" ? null : proxyAuthorization(url);
+    url.username = "";
+    url.password = "";
+    return new undici.ProxyAgent({
+      ...limits,
+      uri: url.href,
+      requestTls: tls,
+      proxyTls: tls,
+      ...(credentials === null ? {} : { token: credentials }),
+    });
   }
 }
 
