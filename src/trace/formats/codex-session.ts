@@ -37,6 +37,9 @@ export class CodexSession {
   readonly #axis: TimeAxis;
   readonly #mode: CodexMode;
   #job: string;
+  #id = "";
+  /** Jobs of the file so far: a session may be joined to it twice. */
+  readonly #jobs: Set<string>;
   #named = false;
   #parent = "";
   #made: Instant | null = null;
@@ -62,8 +65,9 @@ export class CodexSession {
   #copied = 0;
   hasText = false;
 
-  constructor(axis: TimeAxis, name: string, mode: CodexMode) {
+  constructor(axis: TimeAxis, name: string, mode: CodexMode, jobs: Set<string>) {
     this.#axis = axis;
+    this.#jobs = jobs;
     this.#job = name;
     this.#mode = mode;
   }
@@ -80,7 +84,8 @@ export class CodexSession {
   /** Whether the log holds another session from this `session_meta` on (logs joined in one file). */
   isOther(meta: JsonObject): boolean {
     const id = scalarText(meta["id"]);
-    return this.#named && this.#copy === null && id !== "" && id !== this.#job && id !== this.#parent;
+    const isBegun = this.#named || this.requests.length > 0;
+    return isBegun && this.#copy === null && id !== "" && id !== this.#id && id !== this.#parent;
   }
 
   /** The log has ended. */
@@ -127,7 +132,11 @@ export class CodexSession {
       return;
     }
     this.#named = true;
-    this.#job = scalarText(payload["id"]) || this.#job;
+    this.#id = scalarText(payload["id"]);
+    const wanted = this.#id || this.#job;
+    this.#job = wanted;
+    for (let copy = 2; this.#jobs.has(this.#job); copy++) this.#job = `${wanted}#${copy}`;
+    this.#jobs.add(this.#job);
     this.#parent = parentOf(payload);
     this.#made = (payload["timestamp"] == null ? null : instantOf(payload["timestamp"])) ?? time;
     const system = textOf(

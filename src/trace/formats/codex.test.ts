@@ -253,6 +253,19 @@ describe("codex forks", () => {
     expect(linksOf(trace)).toEqual({ "p/0": [[], null], "f/0": [[], null] });
   });
 
+  it("keeps the jobs of sessions joined twice, or named late, apart", async () => {
+    const twice = await read([
+      ...parent,
+      ...own(began(62_000)),
+      forkMeta({}),
+      ...own(began(62_000)),
+      ...parent,
+    ]);
+    expect(twice.requests.map(({ request_id }) => request_id)).toEqual(["p/0", "p/1", "f/0", "p#2/0"]);
+    const late = await read([...own(began(62_000)), ...parent]);
+    expect(linksOf(late)).toEqual({ "rollout/0": [[], null], "p/0": [[], null] });
+  });
+
   it("reads a session that lies in a folder twice once, whatever the folders", async () => {
     const folder = mkdtempSync(join(tmpdir(), "reprise-codex-"));
     const files = {

@@ -106,7 +106,9 @@ interface Rollout {
 async function readRollout(path: string, options: ReadOptions, mode: CodexMode): Promise<Rollout> {
   const account = new RowAccount(path, options);
   const axis = new TimeAxis();
-  let session = new CodexSession(axis, basename(options.name ?? path).replace(/\.jsonl?(\.gz)?$/, ""), mode);
+  const jobs = new Set<string>();
+  const name = basename(options.name ?? path).replace(/\.jsonl?(\.gz)?$/, "");
+  let session = new CodexSession(axis, name, mode, jobs);
   const sessions = [session];
   const close = (): void => {
     session.end();
@@ -118,7 +120,7 @@ async function readRollout(path: string, options: ReadOptions, mode: CodexMode):
     if (row["record_type"] === "state") return "state";
     if (row["type"] === "session_meta" && isObject(row["payload"]) && session.isOther(row["payload"])) {
       close();
-      session = new CodexSession(axis, scalarText(row["payload"]["id"]), mode);
+      session = new CodexSession(axis, scalarText(row["payload"]["id"]), mode, jobs);
       sessions.push(session);
     }
     return session.take(row);
