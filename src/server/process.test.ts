@@ -130,7 +130,7 @@ describe("readiness", () => {
     const before = clock.now();
     const call = createHttpCall(clock, 60_000);
     const error = await failure(awaitReady(question(server, port, { timeout_ms: 1_000, call })));
-    expect(error.message).toContain("not ready within 1 s");
+    expect(error.message).toContain("not ready within 1 s: it does not answer GET /health");
     expect(clock.now() - before).toBeLessThan(10_000);
   });
 

@@ -15,6 +15,8 @@ import type { ServerProcess } from "./process.ts";
 
 const POLL_MS = 200;
 const LOG_LINES = 15;
+/** A question that is open for longer says more than the answer before it. */
+const SILENT_MS = 400;
 
 export interface ReadyQuestion {
   readonly process: ServerProcess;
@@ -81,6 +83,14 @@ export async function awaitReady(question: ReadyQuestion): Promise<ReadyAnswer> 
   const { clock, process: server, signal } = question;
   const start = clock.now();
   let last = "nothing listens yet";
+  /** A question that has no answer yet. */
+  let open: { readonly what: string; readonly since: Ms } | null = null;
+  const call: HttpCall = async (method, url, body) => {
+    open = { what: `${method} ${new URL(url).pathname}`, since: clock.now() };
+    const answer = await question.call(method, url, body);
+    open = null;
+    return answer;
+  };
   const calledOff = new AbortController();
   const aborted = abortion(signal, calledOff.signal);
   // A server that takes a question and never answers it must not outwait the limit.
@@ -95,7 +105,7 @@ export async function awaitReady(question: ReadyQuestion): Promise<ReadyAnswer> 
   async function poll(): Promise<ReadyAnswer> {
     for (;;) {
       // The wait for an answer is cut short by the server's death.
-      const pending = Promise.race([probe(question), limit, aborted]);
+      const pending = Promise.race([probe({ ...question, call }), limit, aborted]);
       const state = await (server.exit === null
         ? Promise.race([pending, server.exited.then(() => null)])
         : pending);
@@ -108,7 +118,9 @@ export async function awaitReady(question: ReadyQuestion): Promise<ReadyAnswer> 
         last = state.reason;
       }
       if (clock.now() - start >= question.timeout_ms) {
-        throw refused(question, `not ready within ${formatDuration(question.timeout_ms)}: ${last}`);
+        const isSilent = state === null && open !== null && clock.now() - open.since > SILENT_MS;
+        const reason = isSilent ? `it does not answer ${open?.what}` : last;
+        throw refused(question, `not ready within ${formatDuration(question.timeout_ms)}: ${reason}`);
       }
       // A launcher script may end well while the server it started lives on: then there is nothing to race with.
       const pause = sleep(clock, POLL_MS);
