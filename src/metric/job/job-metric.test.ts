@@ -29,6 +29,45 @@ describe("rates of jobs", () => {
     expect((await analyse(rows)).summary.steady_state).toBeNull();
   });
 
+  it("steady state of a run that repeats its jobs ends with the cut, a failed job's cut branch notwithstanding", async () => {
+    const row = (id: string, job: string, from: number, to: number, status: "ok" | "failed" | "cancelled") =>
+      record({ request_id: id, job_id: job, intended_ms: from, sent_ms: from, end_ms: to, status });
+    const rows = [
+      row("a", "a", 0, 1000, "ok"),
+      row("b", "b", 0, 2000, "ok"),
+      row("c1", "c", 1000, 2500, "failed"),
+      row("c2", "c", 1000, 3000.7, "cancelled"),
+      row("d", "d", 2600, 3000.6, "cancelled"),
+    ];
+    const { summary } = await analyse(
+      rows,
+      [],
+      {},
+      {
+        plan: {
+          pacing: "closed",
+          max_concurrent_jobs: 2,
+          duration_ms: 3000,
+          repeated: { jobs: 2, requests: 2 },
+        },
+        end: { ended_ms: 3000.7 },
+      },
+    );
+    expect(summary.steady_state).toEqual({ start_ms: 0, end_ms: 3000, jobs: 2, jobs_per_hour: 2400 });
+  });
+
+  it("first token of several first turns: of the first to answer, whichever comes first in the log", async () => {
+    const silent = turn("a", [0, 0, NaN, NaN, 40], { first_token_ms: null, last_token_ms: null });
+    const quick = turn("b", [0, 0, 20, 30, 50]);
+    const slow = turn("c", [0, 0, 25, 30, 60]);
+    for (const rows of [
+      [silent, slow, quick],
+      [quick, silent, slow],
+      [slow, quick, silent],
+    ])
+      expect((await analyse(rows)).summary.jobs.job_first_token).toMatchObject({ n: 1, mean: 20 });
+  });
+
   it("does not sum token counts that a turn did not tell", async () => {
     const { summary } = await analyse([
       turn("a", [0, 0, 1, 2, 2], { prompt_tokens: 5, output_tokens: 2 }),

@@ -37,7 +37,7 @@ export function viewJob(table: RequestTable, rows: Int32Array, plannedStart: Ms)
   let lastRow = -1;
   for (const row of rows) {
     const due = intended[row] as number;
-    const sooner = due === start && (first_token[row] as number) < (first_token[firstRow] as number);
+    const sooner = due === start && answersSooner(first_token[row], first_token[firstRow]);
     if (due < start || sooner || (Number.isNaN(start) && !Number.isNaN(due))) {
       start = due;
       firstRow = row;
@@ -56,6 +56,11 @@ export function viewJob(table: RequestTable, rows: Int32Array, plannedStart: Ms)
     firstRow,
     lastRow,
   };
+}
+
+/** An answer without a token (NaN) is none. */
+function answersSooner(first_token = NaN, than = NaN): boolean {
+  return first_token < than || (Number.isNaN(than) && !Number.isNaN(first_token));
 }
 
 /** Σ of a column over the job's turns; NaN where one turn does not tell: a part of a sum is no sum. */

@@ -29,6 +29,8 @@ export function steady_state(jobs: JobTable, slots: number | null, cutAt: Ms | n
   }
   if (end === Infinity && cutAt !== null && jobs.status.includes(JOB_STATUS.indexOf("unfinished")))
     end = cutAt;
+  // A failed job whose other branch was cut seems to end after the cut.
+  if (cutAt !== null) end = Math.min(end, cutAt);
   if (!(end > begin) || end === Infinity) return null;
   let credited = 0;
   for (let job = 0; job < jobs.n; job++) {
