@@ -121,7 +121,8 @@ function splitContent(content: unknown): Split {
   for (const part of parts) {
     if (typeof part === "string") texts.push(part);
     if (!isObject(part)) continue;
-    const type = scalarText(part["type"]);
+    // The AI SDK for JavaScript writes tool-call, tool-result.
+    const type = scalarText(part["type"]).replaceAll("-", "_");
     const called = part["function_call"] ?? part["functionCall"];
     const answered = part["function_response"] ?? part["functionResponse"];
     if (isObject(called)) calls.push(toolCall(called));
@@ -136,12 +137,18 @@ function splitContent(content: unknown): Split {
       calls.push(toolCall(part));
     else if (/(tool|function)_result$|^tool_call_response$/.test(type))
       results.push({
-        id: part["tool_use_id"] ?? part["tool_call_id"] ?? part["call_id"] ?? part["id"],
-        text: textOf(part["content"] ?? part["response"] ?? part["result"]),
+        id:
+          part["tool_use_id"] ?? part["tool_call_id"] ?? part["call_id"] ?? part["toolCallId"] ?? part["id"],
+        text: textOf(part["content"] ?? part["response"] ?? part["result"] ?? valueOf(part["output"])),
       });
     else if (!isReasoning(type)) texts.push(partText(part, type));
   }
   return { text: texts.filter((text) => text !== "").join("\n"), calls, results };
+}
+
+/** An output that names its kind: `{type: "text", value}`. */
+function valueOf(output: unknown): unknown {
+  return isObject(output) && output["value"] !== undefined ? output["value"] : output;
 }
 
 function isReasoning(type: string): boolean {
@@ -187,10 +194,11 @@ export function toolCall(raw: JsonObject): JsonObject {
     (typeof inner["function"] === "string" ? inner["function"] : undefined) ??
     inner["name"] ??
     inner["function_name"] ??
+    inner["toolName"] ??
     inner["type"];
   const args =
     fn?.["arguments"] ?? inner["arguments"] ?? inner["input"] ?? inner["args"] ?? inner["action"] ?? {};
-  const id = inner["call_id"] ?? inner["id"] ?? inner["tool_call_id"];
+  const id = inner["call_id"] ?? inner["id"] ?? inner["tool_call_id"] ?? inner["toolCallId"];
   return {
     id: scalarText(id),
     type: "function",

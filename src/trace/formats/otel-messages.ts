@@ -26,6 +26,7 @@ export function inputMessages(span: Span): JsonObject[] {
   const told = firstMessages(
     attributes["gen_ai.input.messages"],
     attributes["gen_ai.prompt"],
+    attributes["ai.prompt.messages"],
     numbered(attributes, "llm.input_messages", "message"),
     attributes["llm.input_messages"],
     numbered(attributes, "gen_ai.prompt", null),
@@ -44,6 +45,7 @@ export function outputMessages(span: Span): JsonObject[] {
     firstMessages(
       answers(attributes["gen_ai.output.messages"]),
       answers(attributes["gen_ai.output.text"]),
+      aiSdkAnswer(attributes),
       numbered(attributes, "llm.output_messages", "message"),
       answers(attributes["gen_ai.completion"]),
       numbered(attributes, "gen_ai.completion", null),
@@ -60,6 +62,7 @@ export function toolDefinitions(span: Span): JsonObject[] | null {
   return (
     toOpenAiTools(decodeJson(attributes["gen_ai.tool.definitions"])) ??
     toOpenAiTools(decodeJson(attributes["gen_ai.request.tools"])) ??
+    toOpenAiTools(listOf(attributes["ai.prompt.tools"])) ??
     toOpenAiTools(
       items(attributes, "llm.tools").map((tool) =>
         decodeJson(tool["tool.json_schema"] ?? tool["json_schema"]),
@@ -67,6 +70,20 @@ export function toolDefinitions(span: Span): JsonObject[] | null {
     ) ??
     toOpenAiTools(isObject(request) ? request["tools"] : undefined)
   );
+}
+
+/** Text, object and tool calls of an answer stand in attributes of their own. */
+function aiSdkAnswer(attributes: JsonObject): unknown {
+  const said = attributes["ai.response.text"] ?? attributes["ai.response.object"];
+  const calls = listOf(attributes["ai.response.toolCalls"]);
+  if (said === undefined && calls.length === 0) return undefined;
+  return [{ role: "assistant", content: said ?? "", ...(calls.length > 0 ? { tool_calls: calls } : {}) }];
+}
+
+/** A list, as JSON text or not, of values as JSON text or not. */
+function listOf(value: unknown): JsonValue[] {
+  const list = decodeJson(value);
+  return Array.isArray(list) ? list.map((item) => decodeJson(item) as JsonValue) : [];
 }
 
 /** The first of the candidates that holds messages. */

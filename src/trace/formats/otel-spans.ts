@@ -83,13 +83,17 @@ export function isSpan(value: unknown): boolean {
   if (!isObject(value)) return false;
   return (
     (value["span_id"] ?? value["spanId"] ?? value["spanID"]) !== undefined ||
-    (isObject(value["context"]) && (value["context"]["span_id"] ?? value["context"]["spanId"]) !== undefined)
+    [value["context"], value["spanContext"]].some(
+      (context) => isObject(context) && (context["span_id"] ?? context["spanId"]) !== undefined,
+    )
   );
 }
 
 /** One span, or a {@link BadRow}. */
 export function parseSpan(raw: JsonObject, fallbackTrace: string | null): Span {
-  const context = isObject(raw["context"]) ? raw["context"] : {};
+  const told = raw["context"] ?? raw["spanContext"];
+  const context = isObject(told) ? told : {};
+  const outer = isObject(raw["parentSpanContext"]) ? scalarText(raw["parentSpanContext"]["spanId"]) : "";
   const id = (...keys: readonly string[]): string => {
     for (const key of keys) {
       const text = scalarText(raw[key] ?? context[key]);
@@ -111,7 +115,8 @@ export function parseSpan(raw: JsonObject, fallbackTrace: string | null): Span {
   return {
     trace_id,
     span_id,
-    parent_id: id("parent_span_id", "parentSpanId", "parent_id", "parentSpanID") || jaegerParent(raw),
+    parent_id:
+      id("parent_span_id", "parentSpanId", "parent_id", "parentSpanID") || outer || jaegerParent(raw),
     name: scalarText(raw["name"] ?? raw["operationName"]),
     start,
     end,
@@ -125,11 +130,21 @@ function time(raw: JsonObject, ...keys: readonly string[]): Instant | null {
   for (const key of keys) {
     const value = raw[key];
     if (value == null || value === "") continue;
-    const instant = toInstant(value);
+    const instant = instantOf(value);
     if (instant === null) throw new BadRow(`"${key}" is no instant`);
     return instant;
   }
   return null;
+}
+
+/** An instant as logs write it, or (the SDK for JavaScript) as `[seconds, nanoseconds]`. */
+function instantOf(value: unknown): Instant | null {
+  if (!Array.isArray(value)) return toInstant(value);
+  const [seconds, nanos] = value as unknown[];
+  if (typeof seconds !== "number" || typeof nanos !== "number") return null;
+  if (!Number.isInteger(seconds) || seconds < 0 || !(nanos >= 0 && nanos < 1e9)) return null;
+  const ms = Math.floor(nanos / 1e6);
+  return { epoch_ms: seconds * 1000 + ms, fraction: nanos / 1e6 - ms };
 }
 
 function jaegerParent(raw: JsonObject): string | null {
@@ -144,7 +159,9 @@ function eventsOf(raw: unknown): SpanEvent[] {
     const attributes = attributesOf(event["attributes"] ?? event["fields"]);
     return {
       name: scalarText(event["name"] ?? attributes["event"] ?? attributes["name"]),
-      time: toInstant(event["timestamp"] ?? event["timeUnixNano"] ?? event["time_unix_nano"]),
+      time: instantOf(
+        event["timestamp"] ?? event["timeUnixNano"] ?? event["time_unix_nano"] ?? event["time"],
+      ),
       attributes,
     };
   });

@@ -27,8 +27,17 @@ const MODEL_OPERATIONS = new Set([
   "messages",
   "responses",
 ]);
+/** Settings that the AI SDK calls otherwise. */
+const AI_SDK: Readonly<Record<string, string>> = {
+  max_tokens: "maxTokens",
+  max_output_tokens: "maxOutputTokens",
+  top_p: "topP",
+  top_k: "topK",
+  frequency_penalty: "frequencyPenalty",
+  presence_penalty: "presencePenalty",
+};
 const HEAD_MARKS =
-  /"(gen_ai\.|llm\.(model_name|input_messages|token_count|request)|openinference\.span\.kind)/;
+  /"(gen_ai\.|llm\.(model_name|input_messages|token_count|request)|openinference\.span\.kind|ai\.operationId)/;
 
 export const otel: TraceFormat = {
   name: "otel",
@@ -175,7 +184,9 @@ class SpanReader {
   #addTool(span: Span): void {
     const [start_ms, end_ms] = [this.#axis.at(span.start), this.#axis.at(span.end)];
     if (start_ms === null || end_ms === null || end_ms < start_ms) return;
-    const name = text(span, "gen_ai.tool.name", "tool.name") ?? span.name.replace(/^execute_tool\s+/, "");
+    const name =
+      text(span, "gen_ai.tool.name", "tool.name", "ai.toolCall.name") ??
+      span.name.replace(/^execute_tool\s+/, "");
     this.#tools.push({ job_id: span.trace_id, name, start_ms, end_ms });
   }
 
@@ -184,7 +195,9 @@ class SpanReader {
     const parameters = decodeJson(attributes["llm.invocation_parameters"]);
     const asked = isObject(parameters) ? parameters : {};
     const setting = (name: string): number | null =>
-      number(attributes[`gen_ai.request.${name}`]) ?? number(asked[name]);
+      number(attributes[`gen_ai.request.${name}`]) ??
+      number(asked[name]) ??
+      number(attributes[`ai.settings.${AI_SDK[name] ?? name}`]);
     return {
       call_id,
       job_id: span.trace_id,
@@ -200,6 +213,8 @@ class SpanReader {
         "gen_ai.usage.prompt_tokens",
         "llm.token_count.prompt",
         "llm.usage.prompt_tokens",
+        "ai.usage.inputTokens",
+        "ai.usage.promptTokens",
       ),
       output_tokens: count(
         span,
@@ -207,6 +222,8 @@ class SpanReader {
         "gen_ai.usage.completion_tokens",
         "llm.token_count.completion",
         "llm.usage.completion_tokens",
+        "ai.usage.outputTokens",
+        "ai.usage.completionTokens",
       ),
       cached_tokens: count(
         span,
@@ -214,6 +231,8 @@ class SpanReader {
         "gen_ai.usage.cache_read_input_tokens",
         "gen_ai.usage.cached_tokens",
         "llm.token_count.prompt_details.cache_read",
+        "ai.usage.inputTokenDetails.cacheReadTokens",
+        "ai.usage.cachedInputTokens",
       ),
       max_tokens: setting("max_tokens") ?? setting("max_completion_tokens") ?? setting("max_output_tokens"),
       temperature: setting("temperature"),
@@ -232,6 +251,8 @@ class SpanReader {
       number(span.attributes["gen_ai.response.time_to_first_chunk"]) ??
       number(span.attributes["gen_ai.server.time_to_first_token"]);
     if (seconds !== null && start !== null) return start + seconds * 1000;
+    const ms = number(span.attributes["ai.response.msToFirstChunk"]);
+    if (ms !== null && start !== null) return start + ms;
     const event = span.events.find(({ name }) => /first[ _]token/i.test(name));
     return event === undefined ? null : this.#axis.at(event.time);
   }
@@ -253,6 +274,12 @@ function spanKind(span: Span): "model" | "tool" | "other" {
   const kind = scalarText(
     attributes["openinference.span.kind"] ?? attributes["traceloop.span.kind"],
   ).toUpperCase();
+  // The AI SDK wraps each call (`ai.streamText.doStream`) in a span of the whole loop.
+  const step = attributes["ai.operationId"];
+  if (typeof step === "string" && step !== "") {
+    if (/\.do(Generate|Stream)$/.test(step)) return "model";
+    return step === "ai.toolCall" ? "tool" : "other";
+  }
   const operation = attributes["gen_ai.operation.name"];
   if (typeof operation === "string" && operation !== "") {
     if (MODEL_OPERATIONS.has(operation)) return "model";
