@@ -229,6 +229,26 @@ export function intervalBetween(before: EngineReading, after: EngineReading): En
   };
 }
 
+/**
+ * `first` without the counters that fell from one later reading to the next: the server was started anew in between, and by the
+ * end such a counter may have passed its first value again.
+ */
+export function withoutFallen(
+  first: EngineReading,
+  before: EngineReading,
+  after: EngineReading,
+): EngineReading {
+  const fell = (from: number | null | undefined, to: number | null | undefined): boolean =>
+    from !== null && from !== undefined && to !== null && to !== undefined && to < from;
+  let kept = first;
+  for (const key of ["preemptions", "cache_queries", "cache_hits"] as const)
+    if (fell(before[key], after[key])) kept = { ...kept, [key]: null };
+  for (const key of ["queue", "prefill", "decode"] as const)
+    if (fell(before[key]?.seconds, after[key]?.seconds) || fell(before[key]?.count, after[key]?.count))
+      kept = { ...kept, [key]: null };
+  return kept;
+}
+
 function meanOf(before: TimeTotal | null, after: TimeTotal | null): number | null {
   const seconds = gained(before?.seconds, after?.seconds);
   const count = gained(before?.count, after?.count);

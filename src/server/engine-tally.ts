@@ -1,7 +1,13 @@
 /** Readings of one run, added up: a row of `engine.jsonl` for each, and one summary of the whole interval. */
 import type { JsonObject } from "../core/json.ts";
 import type { Ms } from "../core/units.ts";
-import { intervalBetween, NO_READING, type EngineInterval, type EngineReading } from "./engine-metrics.ts";
+import {
+  type EngineInterval,
+  type EngineReading,
+  intervalBetween,
+  NO_READING,
+  withoutFallen,
+} from "./engine-metrics.ts";
 import type { GpuReading } from "./gpu-metrics.ts";
 
 /** The whole run, first reading to last, of everything that the server did in it, whoever asked for it. */
@@ -42,6 +48,7 @@ export class EngineTally {
     this.#sampled(ms);
     const since = this.#last === null ? null : intervalBetween(this.#last, reading);
     this.#first ??= reading;
+    if (this.#last !== null) this.#first = withoutFallen(this.#first, this.#last, reading);
     this.#last = reading;
     this.gauges(reading, weight);
     const { running, waiting, kv_usage, preemptions, cache_queries, cache_hits } = reading;

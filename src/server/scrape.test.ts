@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { VirtualClock } from "../core/virtual-clock.ts";
 import { intervalBetween, readEngineMetrics } from "./engine-metrics.ts";
+import { EngineTally } from "./engine-tally.ts";
 import { parseNvidiaSmi, readDcgm } from "./gpu-metrics.ts";
 import type { HttpCall } from "./http-call.ts";
 import { parsePrometheusText } from "./prometheus-text.ts";
@@ -110,6 +111,23 @@ describe("engine metrics", () => {
       hit_rate: null,
       queue_mean_ms: null,
     });
+  });
+});
+
+describe("the tally of a run", () => {
+  const at = (queries: number, hits: number): ReturnType<typeof read> =>
+    read(`vllm:prefix_cache_queries_total ${queries}\nvllm:prefix_cache_hits_total ${hits}\n`, "vllm");
+
+  it("spans first to last", () => {
+    const tally = new EngineTally();
+    for (const [i, reading] of [at(100, 50), at(150, 50), at(200, 75)].entries()) tally.add(i, reading, 1);
+    expect(tally.summary("vllm")).toMatchObject({ hit_rate: 0.25 });
+  });
+
+  it("a server that was started anew in between tells nothing, however high its counters are at the end", () => {
+    const tally = new EngineTally();
+    for (const [i, reading] of [at(100, 50), at(20, 0), at(300, 290)].entries()) tally.add(i, reading, 1);
+    expect(tally.summary("vllm")).toMatchObject({ hit_rate: null });
   });
 });
 
