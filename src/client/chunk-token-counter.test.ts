@@ -31,6 +31,15 @@ describe("ChunkTokenCounter", () => {
       4,
     ],
     [
+      "own counts that are 0 from the start",
+      [
+        [0, null],
+        [0, null],
+      ],
+      null,
+      null,
+    ],
+    [
       "own counts win over usage",
       [
         [1, 9],

@@ -33,7 +33,8 @@ export class ChunkTokenCounter {
     }
     if (this.#lost) return;
     if (own !== null) {
-      if (this.#untold > 0) this.#lost = true;
+      // A list of ids that is empty from the start is one that the server does not fill.
+      if (this.#untold > 0 || (own + this.#pending === 0 && this.#counts.length === 0)) this.#lost = true;
       this.#counts.push(own + this.#pending);
       this.#pending = 0;
       if (cumulative !== null) this.#cumulative = cumulative;

@@ -48,4 +48,21 @@ describe("case 15: several tokens a chunk", () => {
     ]);
     expect([seen.chunk_tokens, seen.output_tokens]).toEqual([[2, 1], 4]);
   });
+
+  it("lists of ids that the server leaves empty tell nothing", async () => {
+    const seen = await observe([
+      [100, R("A", { token_ids: [] })],
+      [140, R("B", { token_ids: [] }) + FIN("stop") + DONE],
+    ]);
+    expect([seen.chunk_tokens, seen.output_tokens, seen.output_tokens_source]).toEqual([null, 2, "chunks"]);
+  });
+
+  it("Python's NaN and Infinity among log probabilities are no nonsense; in a text they are text", async () => {
+    const body = (text: string): string =>
+      `data: {"choices":[{"index":0,"text":"${text}","logprobs":{"tokens":["A"],"token_logprobs":[NaN,-Infinity]}}]}\n\n`;
+    const seen = await observe([[100, body('NaN, \\"-Infinity') + FIN("stop") + DONE]]);
+    expect([seen.failure, seen.text, seen.chunk_tokens]).toEqual([null, 'NaN, "-Infinity', [1]]);
+    const broken = await observe([[100, `${R("A")}data: {"choices":[NaN\n\n${DONE}`]]);
+    expect(broken.failure?.code).toBe("bad_payload");
+  });
 });

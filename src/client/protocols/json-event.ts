@@ -2,6 +2,19 @@
 import { type Delta, clearDelta, emptyDelta, type ResponseReader } from "../protocol.ts";
 import { errorMessage } from "../server-message.ts";
 
+/** Python writes NaN and Infinity where there is no number: a log probability of 0 %. They are read as `null`. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (!/NaN|Infinity/.test(text)) throw error;
+    const plain = text.replace(/"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g, (part) =>
+      part.startsWith('"') ? part : "null",
+    );
+    return JSON.parse(plain);
+  }
+}
+
 const DONE = /^"?\[done\]"?$/i;
 /** Names of events that are errors whatever their data is. */
 const ERROR_NAME = /^(?:error|exception)$/i;
@@ -44,7 +57,7 @@ export abstract class JsonReader implements ResponseReader {
     const isError = ERROR_NAME.test(name);
     let value: unknown;
     try {
-      value = JSON.parse(data);
+      value = parseJson(data);
     } catch {
       if (isError) delta.error = data === "" ? "an error event without a message" : data;
       else if (name === "ping") return delta;
@@ -68,7 +81,7 @@ export abstract class JsonReader implements ResponseReader {
     clearDelta(this.#delta);
     let value: unknown;
     try {
-      value = JSON.parse(text);
+      value = parseJson(text);
     } catch {
       return null;
     }
