@@ -28,6 +28,21 @@ describe("resolveEndpoint", () => {
     expect(resolveEndpoint(base, CHAT, endpoint).display).toBe(display);
   });
 
+  it.each([
+    ["http://h:1/v1", "/api/generate", "http://h:1/api/generate"],
+    ["http://h:1/api", "/api/generate", "http://h:1/api/generate"],
+    ["http://h:1/sub/v1/", "/generate_stream", "http://h:1/sub/generate_stream"],
+    ["http://h:1/v1/completions", CHAT, "http://h:1/v1/chat/completions"],
+    ["http://h:1/v1/chat/completions", "/v1/completions", "http://h:1/v1/completions"],
+    ["http://h:1/v1/models", CHAT, "http://h:1/v1/chat/completions"],
+    ["http://h:1/api/v3/chat/completions", "/v1/completions", "http://h:1/api/v3/completions"],
+    ["http://h:1/v1/chat/completions", "/completion", "http://h:1/completion"],
+    ["http://h:1/v1/other", CHAT, "http://h:1/v1/other/v1/chat/completions"],
+    ["http://h:1/v2", "/v2/models/ensemble/generate_stream", "http://h:1/v2/models/ensemble/generate_stream"],
+  ])("%s for a protocol at %s", (base, path, display) => {
+    expect(resolveEndpoint(base, path).display).toBe(display);
+  });
+
   it("keeps a query, and shows none of it", () => {
     const endpoint = resolveEndpoint("https://h/openai?api-version=2", CHAT);
     expect([endpoint.target, endpoint.display]).toEqual([

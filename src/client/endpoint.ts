@@ -64,6 +64,7 @@ export function resolveEndpoint(baseUrl: string, defaultPath: string, endpoint?:
   hideQuery(query);
   const own = segments(base.path);
   const wanted = segments(pathPart);
+  if (given === null) withoutCopied(own, wanted);
   const shared = overlap(own, wanted);
   const otherVersion = given === null && shared === 0 && isVersion(own.at(-1)) && isVersion(wanted[0]);
   const path = `/${[...own, ...wanted.slice(otherVersion ? 1 : shared)].join("/")}`;
@@ -142,6 +143,20 @@ function joinQueries(first: string, second: string): string {
 
 function segments(path: string): string[] {
   return path.split("/").filter((part) => part !== "");
+}
+
+/** What people copy along with the address of a server. */
+const COPIED = ["completions", "chat/completions", "models", "embeddings", "responses", "messages", "rerank"];
+
+/**
+ * Takes off `own` what does not belong to the address: another endpoint of the same API, and the version in front of a protocol
+ * that has none (`/v1` before Ollama's `/api/generate`).
+ */
+function withoutCopied(own: string[], wanted: readonly string[]): void {
+  const at = own.findLastIndex(isVersion);
+  if (at < 0 || overlap(own, wanted) > 0) return;
+  if (COPIED.includes(own.slice(at + 1).join("/"))) own.length = at + 1;
+  if (at === own.length - 1 && !isVersion(wanted[0])) own.length = at;
 }
 
 /** How many of the last segments of `own` are the first of `wanted`. */
