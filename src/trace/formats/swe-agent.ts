@@ -1,24 +1,30 @@
-/** SWE-agent trajectories (`.traj`): the messages of one task, and how long each command ran; no other times. */
+/**
+ * SWE-agent trajectories (`.traj`): the messages of one task, and how long each command ran; no other times. mini-SWE-agent's
+ * (`.traj.json`) have times and usage.
+ */
 import { basename } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
 import { readJsonDocument } from "../document.ts";
 import { arrayAt, handleItem } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
+import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { newProvenance, newRequest } from "../new-request.ts";
-import { isObject, textOf, toOpenAiMessages } from "../openai-messages.ts";
+import { isObject, scalarText, textOf, toOpenAiMessages } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { kindOf } from "../row-reader.ts";
 import { optionalNumber } from "../row-fields.ts";
 import type { TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
+import { isMiniSweAgent, miniRequests } from "./mini-swe-agent.ts";
 
 export const sweAgent: TraceFormat = {
   name: "swe-agent",
-  title: "SWE-agent trajectory (.traj)",
+  title: "SWE-agent or mini-SWE-agent trajectory (.traj, .traj.json)",
   marks: ["trajectory", "history"],
   detect(sample) {
     const { document } = sample;
     if (!isObject(document)) return 0;
+    if (isMiniSweAgent(document)) return 1;
     if (!Array.isArray(document["trajectory"])) return isHistory(document["history"]) ? 0.7 : 0;
     const first: unknown = document["trajectory"][0];
     return isObject(first) && "observation" in first && ("response" in first || "action" in first) ? 1 : 0;
@@ -28,6 +34,8 @@ export const sweAgent: TraceFormat = {
     const document = await readJsonDocument(path, options);
     const requests: TraceRequest[] = [];
     const notes: string[] = [];
+    if (isMiniSweAgent(document))
+      return miniTrace(path, document, jobName(document, options.name ?? path), account);
     if (isObject(document)) {
       try {
         requests.push(...readSteps(document, jobName(document, options.name ?? path), account, notes));
@@ -55,6 +63,36 @@ export const sweAgent: TraceFormat = {
   },
 };
 
+function miniTrace(path: string, document: JsonObject, job: string, account: RowAccount): Trace {
+  const axis = new TimeAxis();
+  const placed = fromFirstArrival(miniRequests(document, job, account, axis), axis);
+  const { requests } = placed;
+  const has = (test: (request: TraceRequest) => boolean): boolean => requests.some(test);
+  const times = has(({ recorded }) => recorded?.end_ms != null) ? "inferred" : "missing";
+  const counts = has(({ recorded }) => recorded?.prompt_tokens != null) ? "recorded" : "missing";
+  return {
+    format: "swe-agent",
+    path,
+    header: placed.header,
+    requests,
+    rows: account.counts(),
+    faults: account.faults,
+    provenance: newProvenance({
+      arrivals: times,
+      order: "recorded",
+      think_time: times,
+      prompt_text: "recorded",
+      prompt_length: counts,
+      prefix_sharing: "recorded",
+      output_length: counts,
+      sampling: has(({ temperature }) => temperature !== null) ? "recorded" : "missing",
+    }),
+    notes: [
+      "requests are taken to have been sent when their last input was logged; the log stamps answers only",
+    ],
+  };
+}
+
 function isHistory(history: unknown): boolean {
   return (
     Array.isArray(history) && history.some((entry) => isObject(entry) && "role" in entry && "agent" in entry)
@@ -62,6 +100,8 @@ function isHistory(history: unknown): boolean {
 }
 
 function jobName(document: JsonObject, file: string): string {
+  const told = scalarText(document["instance_id"]);
+  if (told !== "") return told;
   const config = replayConfig(document);
   const problem = isObject(config?.["problem_statement"]) ? config["problem_statement"]["id"] : undefined;
   return typeof problem === "string" && problem !== ""

@@ -1,9 +1,10 @@
-/** tau-bench results: an array of trajectories of OpenAI messages, without times or token counts. */
+/** tau-bench results: an array of trajectories of OpenAI messages, without times or token counts; τ²-bench's have both. */
 import type { JsonObject } from "../../core/json.ts";
 import { turnsOfConversation } from "../conversation-turns.ts";
 import { readJsonDocument } from "../document.ts";
 import { handleItem } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
+import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { newProvenance } from "../new-request.ts";
 import { isObject, toOpenAiMessages } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
@@ -11,18 +12,21 @@ import { kindOf } from "../row-reader.ts";
 import { idField, optionalId } from "../row-fields.ts";
 import type { TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
+import { isTau2, tau2Requests } from "./tau2-bench.ts";
 
 export const tauBench: TraceFormat = {
   name: "tau-bench",
-  title: "tau-bench results (JSON array of trajectories)",
+  title: "tau-bench and tau2-bench results (JSON)",
   marks: ["task_id", "traj"],
   detect(sample) {
+    if (isTau2(sample.document)) return 1;
     const first: unknown = Array.isArray(sample.document) ? sample.document[0] : undefined;
     return isObject(first) && Array.isArray(first["traj"]) && first["task_id"] !== undefined ? 1 : 0;
   },
   async read(path, options): Promise<Trace> {
     const account = new RowAccount(path, options);
     const document = await readJsonDocument(path, options);
+    if (isTau2(document)) return timedTrace(path, document, account);
     const requests: TraceRequest[] = [];
     const jobs = new Set<string>();
     if (Array.isArray(document)) {
@@ -49,6 +53,36 @@ export const tauBench: TraceFormat = {
     };
   },
 };
+
+function timedTrace(path: string, document: JsonObject, account: RowAccount): Trace {
+  const axis = new TimeAxis();
+  const placed = fromFirstArrival(tau2Requests(document, account, axis), axis);
+  const told = placed.requests.some(({ recorded }) => recorded?.prompt_tokens != null)
+    ? "recorded"
+    : "missing";
+  return {
+    format: "tau-bench",
+    path,
+    header: placed.header,
+    requests: placed.requests,
+    rows: account.counts(),
+    faults: account.faults,
+    provenance: newProvenance({
+      arrivals: "inferred",
+      order: "recorded",
+      think_time: "inferred",
+      prompt_text: "recorded",
+      prompt_length: told,
+      prefix_sharing: "recorded",
+      output_length: told,
+      sampling: placed.requests.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
+    }),
+    notes: [
+      "requests are taken to have been sent when their last input was logged, unless the model's own time is told",
+      "of the system prompt only the policy is in the file, and no tool definitions: prompts sent are shorter than the recorded ones",
+    ],
+  };
+}
 
 function readTrajectory(row: JsonObject, jobs: Set<string>): TraceRequest[] {
   const task = idField(row, "task_id");
