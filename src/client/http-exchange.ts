@@ -38,6 +38,8 @@ const MAX_ERROR_BODY = 64 * 1024;
 const RETRIABLE = new Set<FailureCode>(["connect", "dns", "reset", "http_429", "http_5xx"]);
 const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 30_000;
+/** What follows a finish reason (the usage, the end event, the body's end) comes with it: nothing comes after such a silence. */
+const FINISHED_MS = 5000;
 
 export class HttpExchange implements ExchangeHandler, DecodedSink, InFlight, Expiring {
   readonly #context: ExchangeContext;
@@ -54,6 +56,11 @@ export class HttpExchange implements ExchangeHandler, DecodedSink, InFlight, Exp
   #location: string | null = null;
   #retryAfterMs: Ms | null = null;
   #backoff: Timer | null = null;
+  /** Runs while the answer is finished and the body is not. */
+  #silence: Timer | null = null;
+  /** The last event of a finished answer: how many there were by then, and when. */
+  #lastEvent = 0;
+  #lastEventMs: Ms = 0;
   #sentMs: Ms | null = null;
   #connectMs: Ms | null = null;
   #attempts = 0;
@@ -89,6 +96,10 @@ export class HttpExchange implements ExchangeHandler, DecodedSink, InFlight, Exp
   cancel(code: Extract<FailureCode, "aborted" | "timeout">, message: string): void {
     if (this.#over) return;
     this.#transfer?.abort();
+    if (code === "timeout" && this.#errorBody === null && this.#observer.isFinished) {
+      this.#leaveOpen();
+      return;
+    }
     // The status says more than that its message did not end in time.
     const told = code === "timeout" && this.#errorBody !== null;
     this.#settle(this.#context.clock.now(), told ? this.#statusFailure() : this.#failureOf(code, message));
@@ -157,9 +168,30 @@ export class HttpExchange implements ExchangeHandler, DecodedSink, InFlight, Exp
 
   /** After a read: the end event may have been in it. What follows in the same read has been looked at by then. */
   decodedRead(at: Ms): void {
-    if (this.#over || !this.#bodyDone) return;
+    if (this.#over) return;
+    if (!this.#bodyDone) {
+      if (this.#errorBody === null && this.#observer.isFinished) this.#awaitEnd(at);
+      return;
+    }
     this.#transfer?.finish();
     this.#settle(at, null);
+  }
+
+  #awaitEnd(at: Ms): void {
+    // Comments that keep the connection alive say nothing.
+    const { events } = this.#observer;
+    if (events === this.#lastEvent) return;
+    this.#lastEvent = events;
+    this.#lastEventMs = at;
+    if (this.#silence !== null) this.#context.clock.cancel(this.#silence);
+    this.#silence = this.#context.clock.at(at + FINISHED_MS, () => this.#leaveOpen());
+  }
+
+  /** The server has said that it is finished, and keeps the stream open without an end event: over with what it said last. */
+  #leaveOpen(): void {
+    this.#transfer?.abort();
+    this.#observer.note("the stream was left open after the finish reason");
+    this.#settle(this.#lastEventMs, null);
   }
 
   decodedEnd(at: Ms): void {
@@ -235,6 +267,7 @@ export class HttpExchange implements ExchangeHandler, DecodedSink, InFlight, Exp
     this.#over = true;
     this.#decoder?.close();
     if (this.#backoff !== null) this.#context.clock.cancel(this.#backoff);
+    if (this.#silence !== null) this.#context.clock.cancel(this.#silence);
     this.#transfer = null;
     const seen = this.#observation;
     seen.sent_ms = this.#sentMs;

@@ -143,6 +143,15 @@ export class ResponseObserver implements EventSink {
     return seen;
   }
 
+  get events(): number {
+    return this.#events;
+  }
+
+  /** A finish reason came, and no failure. */
+  get isFinished(): boolean {
+    return this.#terminal && this.#failure === null;
+  }
+
   /** The failure found in the body so far. */
   get failure(): Failure | null {
     return this.#failure;

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { findProtocol } from "../../src/client/protocols/index.ts";
-import { DONE, event, FIN, R } from "../stub/events.ts";
+import { DONE, event, FIN, R, U } from "../stub/events.ts";
 import { observeSteps } from "../stub/observe.ts";
 import { send, stubClient } from "../stub/send.ts";
 import { type StubServer, startStub } from "../stub/stub-server.ts";
@@ -34,6 +34,33 @@ describe("case 6: over at the end event, however it is written, though nothing f
     const text = name === "no blank line before it" ? "ABC" : "AB";
     expect(await end(R("A") + R("B") + FIN("stop") + tail)).toEqual([null, text, 10]);
     expect(await end(R("A") + R("B") + tail)).toEqual([null, text, 10]);
+  });
+
+  it.each([
+    ["a finish reason", FIN("stop"), 60_000],
+    ["a finish reason and the usage", FIN("stop") + U(2), 60_000],
+    ["a finish reason, with a time limit before the silence is over", FIN("stop"), 3000],
+  ])("five seconds after %s, where no end event comes", async (_name, tail, timeoutMs) => {
+    const seen = await observeSteps(
+      [
+        { at: 10, bytes: Buffer.concat([Buffer.from(head("chunked")), chunk(R("A") + R("B"))]) },
+        { at: 20, bytes: chunk(tail) },
+        { at: 2000, bytes: chunk(": ping\n\n") },
+      ],
+      { client: { timeoutMs } },
+    );
+    expect([seen.failure, seen.text, seen.end_ms]).toEqual([null, "AB", 20]);
+    expect(seen.notes.join()).toContain("left open");
+  });
+
+  it("what comes late after the finish reason is still heard", async () => {
+    const start = Buffer.concat([Buffer.from(head("chunked")), chunk(R("A") + R("B") + FIN("stop"))]);
+    const seen = await observeSteps([
+      { at: 10, bytes: start },
+      { at: 4000, bytes: chunk(U(7)) },
+      { at: 8000, bytes: chunk(DONE) },
+    ]);
+    expect([seen.failure, seen.output_tokens, seen.end_ms, seen.notes]).toEqual([null, 7, 8000, []]);
   });
 
   it.each([
