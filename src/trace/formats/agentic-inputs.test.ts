@@ -52,6 +52,13 @@ describe("aiperf", () => {
     expect(prefix.overall.cached_tokens).toBe(576 + 704 + 512);
   });
 
+  it("refuses a turn whose timestamp lies before that of an earlier turn of its session", async () => {
+    const row = { session_id: "s", input_length: 6, output_length: 4 };
+    await expect(read([{ ...row, timestamp: 20 }, row, { ...row, timestamp: 10 }])).rejects.toThrow(
+      /:3: timestamp 10 is before that of an earlier turn of session "s", 20/,
+    );
+  });
+
   it("messages: history replaces, delta appends; tools and extra are kept; text rows; multi_turn", async () => {
     const trace = await read([
       { session_id: "s", messages: [{ role: "user", content: "a" }], output_length: 1, timestamp: 0 },

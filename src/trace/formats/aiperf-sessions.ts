@@ -27,6 +27,8 @@ interface Session {
   /** The stream of the conversation so far, answers counted in; `null` once a turn had text. */
   pieces: Piece[] | null;
   messages: readonly JsonObject[];
+  /** Timestamp of the last turn that had one. */
+  arrival_ms: number | null;
   /** Whether the length of an answer in the history is not known. */
   open: boolean;
 }
@@ -98,16 +100,22 @@ export class AiperfSessions {
       turns: 0,
       pieces: [],
       messages: [],
+      arrival_ms: null,
       open: false,
     };
     const output = optionalInteger(row, "output_length", 1);
     const arrival_ms = optionalNumber(row, "timestamp");
+    if (inSession && arrival_ms !== null && session.arrival_ms !== null && arrival_ms < session.arrival_ms)
+      throw new BadRow(
+        `timestamp ${arrival_ms} is before that of an earlier turn of session "${job_id}", ${session.arrival_ms}`,
+      );
     const delay = optionalNumber(row, "delay");
     const extra = optionalObject(row, "extra");
     const model = optionalString(row, "model");
     const { prompt, metadata } = this.#prompt(row, job_id, session, output);
     // Only a row that is good in all its fields becomes part of the session.
     session.turns++;
+    session.arrival_ms = arrival_ms ?? session.arrival_ms;
     if (inSession) this.#sessions.set(job_id, session);
     return newRequest({
       request_id,

@@ -17,11 +17,25 @@ export function isTau2(document: unknown): document is JsonObject {
   const list: unknown = document["simulations"];
   if (Array.isArray(list))
     return "info" in document && list.every((one) => isObject(one) && "task_id" in one);
-  return "task_id" in document && Array.isArray(document["messages"]) && "termination_reason" in document;
+  if (isHeadOnly(document)) return true;
+  const isOne = "task_id" in document && "termination_reason" in document;
+  return isOne && (Array.isArray(document["messages"]) || Array.isArray(document["ticks"]));
+}
+
+/** `results.json` of a run whose simulations stand beside it, a file each. */
+function isHeadOnly(document: JsonObject): boolean {
+  const info = document["info"];
+  return (
+    isObject(info) && "agent_info" in info && "environment_info" in info && Array.isArray(document["tasks"])
+  );
 }
 
 export function tau2Requests(document: JsonObject, account: RowAccount, axis: TimeAxis): TraceRequest[] {
   const whole = Array.isArray(document["simulations"]);
+  if (!whole && isHeadOnly(document)) {
+    account.skip("a run's head, its simulations are files of their own");
+    return [];
+  }
   const info = isObject(document["info"]) && whole ? document["info"] : {};
   const agent = isObject(info["agent_info"]) ? info["agent_info"] : {};
   const settings = isObject(agent["llm_args"]) ? agent["llm_args"] : {};
@@ -38,7 +52,11 @@ export function tau2Requests(document: JsonObject, account: RowAccount, axis: Ti
   list.forEach((simulation, at) => {
     const where = whole ? `simulations[${at}].messages` : "messages";
     if (!isObject(simulation) || !Array.isArray(simulation["messages"])) {
-      account.skip("simulation without messages");
+      account.skip(
+        isObject(simulation) && Array.isArray(simulation["ticks"])
+          ? "simulation of a voice agent, ticks of audio instead of requests"
+          : "simulation without messages",
+      );
       return;
     }
     const trial = optionalId(simulation, "trial");

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { linksOf, readWritten, rowsAddUp } from "../../../test/trace/written-trace.ts";
 import { sweAgent } from "./swe-agent.ts";
+import { isTau2 } from "./tau2-bench.ts";
 import { tauBench } from "./tau-bench.ts";
 
 const T0 = Date.UTC(2025, 5, 11, 15);
@@ -92,6 +93,22 @@ describe("tau2-bench", () => {
     await expect(readWritten(tauBench, { ...results, simulations: [bad] })).rejects.toThrow(
       /simulations\[0\]\.messages\[9\]: "timestamp" is no instant/,
     );
+  });
+
+  it("says what a run's head and a voice agent's simulation lack", async () => {
+    const { info } = results;
+    const lacking: [object, string][] = [
+      [{ info, tasks: [] }, "a run's head, its simulations are files of their own"],
+      [
+        { id: "s", task_id: "7", ticks: [{}], termination_reason: "user_stop" },
+        "simulation of a voice agent, ticks of audio instead of requests",
+      ],
+    ];
+    for (const [content, reason] of lacking) {
+      expect(isTau2(content)).toBe(true);
+      const trace = await readWritten(tauBench, content);
+      expect(trace.rows).toEqual({ read: 1, used: 0, skipped: { [reason]: 1 }, refused: 0 });
+    }
   });
 });
 
