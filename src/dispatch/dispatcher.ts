@@ -20,8 +20,9 @@ const LOOKAHEAD_MS = 2000;
 const LOOKAHEAD_COUNT = 8192;
 const LOOKAHEAD_BYTES = 256 * 1024 * 1024;
 const START_DELAY_MS = 50;
-/** After this many sends in a row the loop gets a turn: answers to the first must not wait for the last. */
+/** After this many sends in a row, or this long, the loop gets a turn: answers to the first must not wait for the last. */
 const BURST = 64;
+const BURST_MS = 10;
 /** A client that does not report a cancelled exchange within this time is not waited for. */
 const FORCE_MS = 500;
 export const DRAIN_GRACE_MS = 5000;
@@ -153,12 +154,14 @@ export class Dispatcher {
     if (this.#now() < 0) return;
     this.#pumping = true;
     try {
+      const begun = this.#now();
       for (let sent = 0; this.#phase === "running"; sent++) {
-        if (sent === BURST) {
-          this.#arm(this.#now());
+        const now = this.#now();
+        if (sent === BURST || now - begun > BURST_MS) {
+          this.#arm(now);
           return;
         }
-        const index = this.#admission.next(this.#now());
+        const index = this.#admission.next(now);
         if (index === -1) break;
         this.#go(index);
       }
@@ -176,6 +179,13 @@ export class Dispatcher {
       this.#timer = null;
     }
     if (due !== Infinity) this.#timer = this.#env.clock.at(this.#t0 + due, () => this.#onTimer(due));
+  }
+
+  /** Sends what may go at the loop's next turn. */
+  #yield(): void {
+    if (this.#t0 === null) return;
+    const now = this.#now();
+    if (this.#timer === null || this.#timer.due > this.#t0 + now) this.#arm(now);
   }
 
   #go(index: number): void {
@@ -250,7 +260,9 @@ export class Dispatcher {
     this.#admission.ended(end);
     this.#leaveJob(this.#request(index).job, end);
     this.#concluding = false;
-    this.#pump();
+    // Where sends fail at once (no ports left), what they make room for waits for the loop's next turn: no end of it otherwise.
+    if (record.status === "failed") this.#yield();
+    else this.#pump();
     this.#finishIfOver();
   }
 

@@ -7,15 +7,15 @@ import type { PlannedJobRecord } from "../record/manifest.ts";
 import type { RequestRecord } from "../record/request-record.ts";
 
 /** `calibration`: the records of the pass; `null` = there was none. `jobs`: those of the plan that count. */
-export function plannedJobRecords(
+export function* plannedJobRecords(
   plan: Plan,
   calibration: readonly RequestRecord[] | null,
   jobs: List<PlannedJob> = plan.jobs,
-): PlannedJobRecord[] {
+): Generator<PlannedJobRecord> {
   const service = calibration === null ? null : serviceTimes(calibration);
-  return jobs.map((job) => {
+  for (const job of jobs) {
     const first = scheduleAt(plan.requests, job.requests[0] as number);
-    return {
+    yield {
       job_id: job.job_id,
       turns: job.requests.length,
       budget_ms: job.budget_ms,
@@ -24,7 +24,7 @@ export function plannedJobRecords(
       ...(service === null ? {} : { unloaded_ms: unloadedTime(job, plan, service) }),
       optimal_hit_rate: job.optimal_hit_rate,
     };
-  });
+  }
 }
 
 function serviceTimes(records: readonly RequestRecord[]): ReadonlyMap<string, Ms> {
