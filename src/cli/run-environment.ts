@@ -2,6 +2,7 @@
 import { formatDuration } from "../core/duration.ts";
 import { plainText } from "../core/terminal-text.ts";
 import type { Plan } from "../plan/plan.ts";
+import { turnsOfFirst } from "../plan/planned-requests.ts";
 import { startProgress, type Progress } from "../run/progress.ts";
 import type { RunEnvironment } from "../run/run-environment.ts";
 import type { TraceWorkload } from "../run/read-workload.ts";
@@ -104,10 +105,10 @@ function planLines({ trace }: TraceWorkload, plan: Plan): string[] {
   if (refused > 0) left.push(`${refused} bad ${refused === 1 ? "row" : "rows"} skipped`);
   const span = spanText(plan);
   // Spare copies are no more than a supply.
-  const jobs = plan.jobs.slice(0, plan.spare_from);
-  const requests = jobs.reduce((sum, job) => sum + job.requests.length, 0);
+  const jobs = plan.spare_from ?? plan.jobs.length;
+  const requests = turnsOfFirst(plan.jobs, jobs);
   return [
-    `trace: ${plainText(trace.path)} (${trace.format}): ${count(jobs.length, "job")}, ${count(requests, "request")}${span}`,
+    `trace: ${plainText(trace.path)} (${trace.format}): ${count(jobs, "job")}, ${count(requests, "request")}${span}`,
     ...left.map((text) => `  ${plainText(text)}`),
     ...trace.faults
       .slice(0, 5)

@@ -1,7 +1,7 @@
 /** How far the jobs of one run have got: which turns wait for whom, what an end releases, what a failure skips. */
 import type { Ms } from "../core/units.ts";
 import type { Plan } from "../plan/plan.ts";
-import { scheduleAt } from "../plan/planned-requests.ts";
+import { scheduleAt, turnsAt } from "../plan/planned-requests.ts";
 import { PlanGraph } from "./plan-graph.ts";
 
 export class Dependencies {
@@ -36,7 +36,8 @@ export class Dependencies {
         else children.push(index);
       }
     }
-    this.#left = Uint32Array.from(plan.jobs, (job) => job.requests.length);
+    this.#left = new Uint32Array(plan.jobs.length);
+    for (let job = 0; job < this.#left.length; job++) this.#left[job] = turnsAt(plan.jobs, job);
   }
 
   /** Tells of each child whose parents have now all been sent, with its think time: it is worth preparing. */

@@ -174,6 +174,12 @@ export class PlannedJobs extends MadeList<PlannedJob> {
     return this.#layout.jobs.length;
   }
 
+  turns(index: number): number {
+    const { work, jobs } = this.#layout;
+    const job = jobs[index] as number;
+    return (work.first[job + 1] as number) - (work.first[job] as number);
+  }
+
   job_id(index: number): string {
     const { work, jobs } = this.#layout;
     const job = jobs[index] as number;
@@ -230,4 +236,16 @@ export function requestIdAt(requests: List<PlannedRequest>, index: number): stri
 
 export function jobIdAt(jobs: List<PlannedJob>, index: number): string {
   return jobs instanceof PlannedJobs ? jobs.job_id(index) : (jobs.at(index) as PlannedJob).job_id;
+}
+
+/** How many requests the job at `index` has. */
+export function turnsAt(jobs: List<PlannedJob>, index: number): number {
+  return jobs instanceof PlannedJobs ? jobs.turns(index) : (jobs.at(index) as PlannedJob).requests.length;
+}
+
+/** How many requests the first `n` jobs have. */
+export function turnsOfFirst(jobs: List<PlannedJob>, n: number): number {
+  let turns = 0;
+  for (let index = 0; index < n; index++) turns += turnsAt(jobs, index);
+  return turns;
 }

@@ -1,6 +1,7 @@
 /** Spare copies of a closed run: what the plan was, once it is known which of them were begun. */
 import { join } from "node:path";
 import type { Plan, PlannedJob } from "../plan/plan.ts";
+import { turnsOfFirst } from "../plan/planned-requests.ts";
 import { readRecords } from "../record/read-run.ts";
 
 export interface BegunPlan {
@@ -16,8 +17,7 @@ export function repeatedOf(
   plan: Plan,
   spareFrom: number,
 ): { readonly jobs: number; readonly requests: number } {
-  const requests = plan.jobs.slice(0, spareFrom).reduce((sum, job) => sum + job.requests.length, 0);
-  return { jobs: spareFrom, requests };
+  return { jobs: spareFrom, requests: turnsOfFirst(plan.jobs, spareFrom) };
 }
 
 /** Spare jobs without a record in the folder's log were never begun; all others count as planned. */
