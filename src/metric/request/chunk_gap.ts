@@ -6,9 +6,9 @@ export const chunk_gap: PooledMetric = {
   unit: "ms",
   title: "Gap between chunks",
   span: "payload chunk → next payload chunk",
-  mean: ({ chunk_ms }) => {
-    const n = chunk_ms?.length ?? 0;
-    if (chunk_ms === undefined || n < 2) return null;
-    return ((chunk_ms[n - 1] as number) - (chunk_ms[0] as number)) / (n - 1);
-  },
+  // Without the chunks' times (`--timeline none`) their mean gap is still known.
+  mean: ({ chunks, first_token_ms, last_token_ms }) =>
+    chunks < 2 || first_token_ms === null || last_token_ms === null
+      ? null
+      : (last_token_ms - first_token_ms) / (chunks - 1),
 };

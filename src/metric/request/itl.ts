@@ -21,10 +21,19 @@ export const itl: PooledMetric = {
         n += tokens;
       })
     )
-      return chunk_gap.mean(record);
+      return record.chunk_ms === undefined ? meanOfSpan(record) : chunk_gap.mean(record);
     return n === 0 ? null : sum / n;
   },
 };
+
+/** Without the chunks' times: from first to last, over the tokens that came after the first chunk. */
+function meanOfSpan(record: RequestRecord): number | null {
+  const { chunk_tokens, first_token_ms, last_token_ms } = record;
+  if (chunk_tokens === null || first_token_ms === null || last_token_ms === null)
+    return chunk_gap.mean(record);
+  const later = chunk_tokens.slice(1).reduce((sum, tokens) => sum + tokens, 0);
+  return later < 1 ? null : (last_token_ms - first_token_ms) / later;
+}
 
 /**
  * Calls `emit` with each gap and the number of tokens it is spread over. Returns false, without a call, where tokens a

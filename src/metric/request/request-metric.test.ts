@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { manifest, record, streamed } from "../../../test/support/run-samples.ts";
 import { summarizeRun } from "../summarize.ts";
+import { parseSummaryOptions } from "../summary-options.ts";
 import { POOLED_METRICS, REQUEST_METRICS } from "./index.ts";
 
 const { tpot, ttft, ttfo, lateness, slot_wait, output_tps, e2e, response, ttft_intended } = REQUEST_METRICS;
@@ -86,6 +87,24 @@ describe("request metrics", () => {
     // Tokens at 130 (two, 30 ms after 100) and 145: 15, 15, 15.
     expect(requests.itl).toMatchObject({ n: 3, min: 15, max: 15 });
     expect(requests.chunk_gap).toMatchObject({ n: 3, min: 10, max: 20, mean: 15 });
+  });
+
+  it("without chunk times a request's mean itl is that of its span, so that objectives can be judged", async () => {
+    const told = streamed(0, [100, 140, 180], { chunk_tokens: [1, 4, 4], output_tokens: 9 });
+    const untold = streamed(0, [100, 120, 160]);
+    for (const one of [told, untold]) {
+      const { chunk_ms: _times, ...without } = one;
+      expect(POOLED_METRICS.itl.mean(without)).toBe(POOLED_METRICS.itl.mean(one));
+      expect(POOLED_METRICS.chunk_gap.mean(without)).toBe(POOLED_METRICS.chunk_gap.mean(one));
+    }
+    const { chunk_ms: _times, ...short } = streamed(0, [100]);
+    expect(POOLED_METRICS.itl.mean(short)).toBeNull();
+    const { requests, goodput } = await summarizeRun(
+      { manifest: manifest(), jobs: [], records: [{ ...untold, chunk_ms: undefined } as never] },
+      parseSummaryOptions({ goodput: ["itl:30"] }),
+    );
+    // The pooled distribution is not known.
+    expect([requests.itl.n, goodput?.good]).toEqual([0, 1]);
   });
 
   it("B12: a reply without a token leaves the latency mean alone", async () => {
