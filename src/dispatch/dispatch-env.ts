@@ -2,7 +2,7 @@
 import type { Client, PreparedRequest, StreamListener } from "../client/client.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Ms } from "../core/units.ts";
-import type { PlannedRequest } from "../plan/plan.ts";
+import type { Plan, PlannedRequest } from "../plan/plan.ts";
 import type { RequestRecord } from "../record/request-record.ts";
 import type { HistoryTurn } from "./live-history.ts";
 import type { RecordOptions } from "./record-of.ts";
@@ -69,6 +69,12 @@ export interface DispatchCounts {
   readonly skipped: number;
   readonly jobs: number;
   readonly jobs_ended: number;
+}
+
+/** The counts before anything was sent. */
+export function noneYet({ requests, jobs }: Plan): DispatchCounts {
+  const none = { sent: 0, in_flight: 0, ok: 0, failed: 0, cancelled: 0, skipped: 0, jobs_ended: 0 };
+  return { ...none, planned: requests.length, jobs: jobs.length };
 }
 
 export interface DispatchResult extends RunStart {

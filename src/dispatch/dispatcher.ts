@@ -7,11 +7,18 @@ import { sleep, type Timer } from "../core/clock.ts";
 import type { Failure } from "../core/failure.ts";
 import type { Ms } from "../core/units.ts";
 import type { Plan, PlannedRequest } from "../plan/plan.ts";
+import { scheduleAt } from "../plan/planned-requests.ts";
 import type { Observation } from "../record/observation.ts";
 import type { RequestRecord } from "../record/request-record.ts";
 import { Admission } from "./admission.ts";
 import { Dependencies } from "./dependencies.ts";
-import type { DispatchEnv, DispatchResult, DispatchRun } from "./dispatch-env.ts";
+import {
+  type DispatchCounts,
+  type DispatchEnv,
+  type DispatchResult,
+  type DispatchRun,
+  noneYet,
+} from "./dispatch-env.ts";
 import { LiveHistory } from "./live-history.ts";
 import { type Claim, Preparation, preparationFailure } from "./preparation.ts";
 import { type Dispatched, dispatchedOf, recordOf, unsentRecord } from "./record-of.ts";
@@ -43,7 +50,7 @@ export class Dispatcher {
   readonly #history: LiveHistory | null;
   readonly #state: Uint8Array;
   readonly #flights = new Map<number, InFlight>();
-  readonly #counts: Mutable<DispatchRun["counts"]>;
+  readonly #counts: Mutable<DispatchCounts>;
   readonly #result: Promise<DispatchResult>;
   #resolve!: (result: DispatchResult) => void;
   #reject!: (error: unknown) => void;
@@ -64,24 +71,13 @@ export class Dispatcher {
   #concluding = false;
 
   constructor(plan: Plan, env: DispatchEnv) {
-    const n = plan.requests.length;
     this.#plan = plan;
     this.#env = env;
     this.#dependencies = new Dependencies(plan);
     this.#admission = new Admission(plan);
     this.#history = env.history === "live" ? new LiveHistory(plan) : null;
-    this.#state = new Uint8Array(n);
-    this.#counts = {
-      planned: n,
-      sent: 0,
-      in_flight: 0,
-      ok: 0,
-      failed: 0,
-      cancelled: 0,
-      skipped: 0,
-      jobs: plan.jobs.length,
-      jobs_ended: 0,
-    };
+    this.#state = new Uint8Array(plan.requests.length);
+    this.#counts = noneYet(plan);
     this.#preparation = new Preparation(plan, {
       clock: env.clock,
       lookahead: {
@@ -258,7 +254,7 @@ export class Dispatcher {
     if (record.status === "ok") this.#releaseChildren(index, end);
     else if (record.status === "failed") this.#skipDescendants(index, end);
     this.#admission.ended(end);
-    this.#leaveJob(this.#request(index).job, end);
+    this.#leaveJob(index, end);
     this.#concluding = false;
     // Where sends fail at once (no ports left), what they make room for waits for the loop's next turn: no end of it otherwise.
     if (record.status === "failed") this.#yield();
@@ -282,11 +278,12 @@ export class Dispatcher {
       this.#preparation.drop(descendant);
       this.#admission.withdraw(descendant);
       this.#emit(unsentRecord(this.#dispatched(descendant), "skipped", null, null), descendant);
-      this.#leaveJob(this.#request(descendant).job, end);
+      this.#leaveJob(descendant, end);
     });
   }
 
-  #leaveJob(job: number, at: Ms): void {
+  #leaveJob(index: number, at: Ms): void {
+    const { job } = scheduleAt(this.#plan.requests, index);
     if (!this.#dependencies.leave(job)) return;
     this.#counts.jobs_ended++;
     this.#history?.forget(job);
@@ -392,7 +389,7 @@ export class Dispatcher {
   #expectUpcoming(): void {
     const now = this.#t0 === null ? 0 : this.#now();
     for (let index = this.#admission.upcoming(); index !== -1; index = this.#admission.upcoming()) {
-      const { release } = this.#request(index);
+      const { release } = scheduleAt(this.#plan.requests, index);
       this.#preparation.expect(index, now + (release.kind === "slot" ? release.delay_ms : 0));
     }
   }
