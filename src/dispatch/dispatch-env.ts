@@ -5,6 +5,7 @@ import type { Ms } from "../core/units.ts";
 import type { Plan, PlannedRequest } from "../plan/plan.ts";
 import type { RequestRecord } from "../record/request-record.ts";
 import type { HistoryTurn } from "./live-history.ts";
+import type { Lookahead } from "./preparation.ts";
 import type { RecordOptions } from "./record-of.ts";
 
 export interface DispatchEnv {
@@ -69,6 +70,15 @@ export interface DispatchCounts {
   readonly skipped: number;
   readonly jobs: number;
   readonly jobs_ended: number;
+}
+
+/** How far ahead bodies are made. */
+export function lookaheadOf(env: DispatchEnv): Lookahead {
+  return {
+    ms: env.lookaheadMs ?? 2000,
+    count: env.lookaheadCount ?? 8192,
+    bytes: env.lookaheadBytes ?? 256 * 1024 * 1024,
+  };
 }
 
 /** The counts before anything was sent. */

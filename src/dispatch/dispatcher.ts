@@ -17,15 +17,13 @@ import {
   type DispatchEnv,
   type DispatchResult,
   type DispatchRun,
+  lookaheadOf,
   noneYet,
 } from "./dispatch-env.ts";
 import { LiveHistory } from "./live-history.ts";
 import { type Claim, Preparation, preparationFailure } from "./preparation.ts";
 import { type Dispatched, dispatchedOf, recordOf, unsentRecord } from "./record-of.ts";
 
-const LOOKAHEAD_MS = 2000;
-const LOOKAHEAD_COUNT = 8192;
-const LOOKAHEAD_BYTES = 256 * 1024 * 1024;
 const START_DELAY_MS = 50;
 /** After this many sends in a row, or this long, the loop gets a turn: answers to the first must not wait for the last. */
 const BURST = 64;
@@ -80,11 +78,7 @@ export class Dispatcher {
     this.#counts = noneYet(plan);
     this.#preparation = new Preparation(plan, {
       clock: env.clock,
-      lookahead: {
-        ms: env.lookaheadMs ?? LOOKAHEAD_MS,
-        count: env.lookaheadCount ?? LOOKAHEAD_COUNT,
-        bytes: env.lookaheadBytes ?? LOOKAHEAD_BYTES,
-      },
+      lookahead: lookaheadOf(env),
       prepare: (index) => this.#prepare(index),
       onReady: (index, claim) => this.#onReady(index, claim),
       onBug: (error) => this.#crash(error),
