@@ -53,6 +53,8 @@ export class ResponseObserver implements EventSink {
   /** The protocol's own end, an error, or data that makes no sense: nothing more is to be read. */
   #over = false;
   #terminal = false;
+  /** Payload came after a finish reason. */
+  #wentOn = false;
   #failure: Failure | null = null;
 
   constructor(options: ObserverOptions, observation: Observation) {
@@ -147,9 +149,9 @@ export class ResponseObserver implements EventSink {
     return this.#events;
   }
 
-  /** A finish reason came, and no failure. */
+  /** A finish reason came, no failure, and no payload after it: some servers give one with every chunk. */
   get isFinished(): boolean {
-    return this.#terminal && this.#failure === null;
+    return this.#terminal && !this.#wentOn && this.#failure === null;
   }
 
   /** The failure found in the body so far. */
@@ -288,6 +290,7 @@ export class ResponseObserver implements EventSink {
   #payload(isOutput: boolean, own: number | null, cumulative: number | null): void {
     const seen = this.#observation;
     const { listener, keepChunks } = this.#options;
+    if (this.#terminal) this.#wentOn = true;
     if (seen.first_token_ms === null) {
       seen.first_token_ms = this.#at;
       listener?.onFirstToken?.(this.#at);

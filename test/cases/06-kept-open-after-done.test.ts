@@ -53,6 +53,18 @@ describe("case 6: over at the end event, however it is written, though nothing f
     expect(seen.notes.join()).toContain("left open");
   });
 
+  it("a finish reason with every chunk is no finish", async () => {
+    const more = { finish_reason: "stop" };
+    const seen = await observeSteps(
+      [
+        { at: 10, bytes: Buffer.concat([Buffer.from(head("chunked")), chunk(R("A", more) + R("B", more))]) },
+        { at: 9000, bytes: chunk(R("C", more) + DONE) },
+      ],
+      { client: { timeoutMs: 60_000 } },
+    );
+    expect([seen.failure, seen.text, seen.end_ms]).toEqual([null, "ABC", 9000]);
+  });
+
   it("what comes late after the finish reason is still heard", async () => {
     const start = Buffer.concat([Buffer.from(head("chunked")), chunk(R("A") + R("B") + FIN("stop"))]);
     const seen = await observeSteps([
