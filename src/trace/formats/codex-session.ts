@@ -10,6 +10,7 @@ import { answerText, isObject, scalarText, textOf, toOpenAiMessages } from "../o
 import { BadRow } from "../row-account.ts";
 import { integerField, objectField, optionalInteger, stringField, wrong } from "../row-fields.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
+import { CodexThread } from "./codex-agents.ts";
 import { CopiedHistory, parentOf } from "./codex-fork.ts";
 
 /** What is known of a log only after it was read once. */
@@ -34,6 +35,8 @@ function added(total: JsonObject | null, before: JsonObject | null): JsonObject 
 
 export class CodexSession {
   readonly requests: TraceRequest[] = [];
+  /** What it said to other agents, and heard of them. */
+  readonly thread = new CodexThread();
   readonly #axis: TimeAxis;
   readonly #mode: CodexMode;
   #job: string;
@@ -47,6 +50,9 @@ export class CodexSession {
   #copy: CopiedHistory | null = null;
   #model: string | null = null;
   #total: JsonObject | null = null;
+  /** Responses whose own usage was reported; running counts then say it again. */
+  #hasRecords = false;
+  readonly #responses = new Set<string>();
   /** What the next request holds, and what it waits for. */
   #history: JsonObject[] = [];
   #sent: Ms | null = null;
@@ -117,8 +123,15 @@ export class CodexSession {
       case "compacted":
         this.#compact(payload);
         return type;
+      case "inter_agent_communication":
+        this.#items++;
+        this.#hear(payload, time);
+        return undefined;
+      case "token_usage_record":
+        return this.#record(payload, time);
       case "event_msg":
-        if (payload["type"] === "token_count") return this.#usage(payload, time);
+        if (payload["type"] === "token_count") return this.#count(payload, time);
+        this.thread.started(payload);
         return `event ${scalarText(payload["type"])}`;
       default:
         return type;
@@ -133,6 +146,7 @@ export class CodexSession {
     }
     this.#named = true;
     this.#id = scalarText(payload["id"]);
+    this.thread.begin(payload);
     const wanted = this.#id || this.#job;
     this.#job = wanted;
     for (let copy = 2; this.#jobs.has(this.#job); copy++) this.#job = `${wanted}#${copy}`;
@@ -160,27 +174,40 @@ export class CodexSession {
     this.#items++;
     const messages = toOpenAiMessages(payload);
     if (messages.length > 0) this.hasText = true;
-    if (kind.endsWith("_output")) {
-      this.#result(scalarText(payload["call_id"]), time);
-      this.#input(time, messages);
+    if (kind === "agent_message") {
+      this.#hear(payload, time);
       return undefined;
     }
-    if (kind === "message" && payload["role"] !== "assistant") {
+    if (kind.endsWith("_output")) {
+      this.#result(scalarText(payload["call_id"]), time);
+      this.thread.started(payload);
+    }
+    if (kind.endsWith("_output") || (kind === "message" && payload["role"] !== "assistant")) {
+      this.thread.hear(payload, this.#answering);
       this.#input(time, messages);
       return undefined;
     }
     const id = scalarText(payload["call_id"] ?? payload["id"]);
-    if (kind.endsWith("_call") && id !== "")
-      this.#calls.set(id, { name: scalarText(payload["name"]) || kind, time });
+    const isCall = kind.endsWith("_call") && id !== "";
+    if (isCall) this.#calls.set(id, { name: scalarText(payload["name"]) || kind, time });
     // An answer whose usage never came (it was interrupted): the new one begins after its inputs.
     if (this.#answering && this.#next.length > 0) {
       if (this.#mode.byAnswers && this.#copy === null) this.#close(null, null, null, null);
       else this.#proceed();
     }
+    if (isCall) this.thread.call(id, payload);
     this.#answering = true;
     if (time !== null) this.#answered = Math.max(this.#answered ?? time, time);
     this.#answer.push(...messages);
     return undefined;
+  }
+
+  /** A message of another agent; its text may be encrypted. */
+  #hear(payload: JsonObject, time: Ms | null): void {
+    const content = textOf(payload["content"]);
+    if (content !== "") this.hasText = true;
+    this.thread.hear(payload, this.#answering);
+    this.#input(time, content === "" ? [] : [{ role: "user", content }]);
   }
 
   #input(time: Ms | null, messages: readonly JsonObject[] = []): void {
@@ -201,6 +228,7 @@ export class CodexSession {
 
   /** The answer and what came after it become the history of the next request. */
   #proceed(): void {
+    this.thread.proceed();
     this.#history.push(...toOpenAiMessages(this.#answer), ...this.#next);
     this.#sent = this.#nextSent;
     this.#tools = this.#nextTools;
@@ -225,28 +253,53 @@ export class CodexSession {
     ];
   }
 
-  #usage(payload: JsonObject, time: Ms | null): string | undefined {
+  /** The usage of one response: newer logs have both this and the running count. */
+  #record(payload: JsonObject, time: Ms | null): string | undefined {
+    if (!isObject(payload["usage"])) return "token_usage_record without usage";
+    const id = scalarText(payload["response_id"]);
+    if (id !== "" && this.#responses.has(id)) return "token_usage_record repeated";
+    if (id !== "") this.#responses.add(id);
+    const isFirst = !this.#hasRecords;
+    this.#hasRecords = true;
+    // The count of the same response may have come before the first record.
+    const before = this.requests.at(-1)?.recorded;
+    const { input_tokens, output_tokens } = payload["usage"];
+    if (
+      isFirst &&
+      !this.#answering &&
+      before?.prompt_tokens === input_tokens &&
+      before?.output_tokens === output_tokens
+    )
+      return "token_usage_record repeated";
+    return this.#usage(payload["usage"], time, "token_usage_record");
+  }
+
+  #count(payload: JsonObject, time: Ms | null): string | undefined {
     if (!isObject(payload["info"])) return "token_count without usage";
     const info = payload["info"];
     const total = isObject(info["total_token_usage"]) ? info["total_token_usage"] : null;
     const before = this.#total;
-    // Reports are repeated (after every refresh of limits): the same total is no new request.
-    if (total !== null && before !== null && JSON.stringify(total) === JSON.stringify(before))
-      return "token_count repeated";
     this.#total = total ?? before;
+    this.#model = scalarText(info["model"]) || this.#model;
+    // Reports are repeated (after every refresh of limits): the same total is no new request.
+    const isSame = total !== null && before !== null && JSON.stringify(total) === JSON.stringify(before);
+    if (isSame || this.#hasRecords) return "token_count repeated";
     const usage = isObject(info["last_token_usage"]) ? info["last_token_usage"] : added(total, before);
     if (usage === null) return "token_count without usage";
+    return this.#usage(usage, time, "token_count");
+  }
+
+  #usage(usage: JsonObject, time: Ms | null, row: string): string | undefined {
     const prompt = integerField(usage, "input_tokens");
     const cached = optionalInteger(usage, "cached_input_tokens");
     const output = optionalInteger(usage, "output_tokens");
     if (cached !== null && cached > prompt)
       throw new BadRow(`"cached_input_tokens" ${cached} exceed "input_tokens" ${prompt}`);
-    if (prompt === 0 && (output ?? 0) === 0) return "token_count of nothing";
-    this.#model = scalarText(info["model"]) || this.#model;
+    if (prompt === 0 && (output ?? 0) === 0) return `${row} of nothing`;
     if (this.#copy !== null) {
       this.#copied++;
       this.#proceed();
-      return "token_count copied from the parent session";
+      return `${row} copied from the parent session`;
     }
     this.#close(prompt, cached, output, time);
     return undefined;
@@ -284,6 +337,7 @@ export class CodexSession {
         metadata: this.#model === null ? null : { model: this.#model },
       }),
     );
+    this.thread.close(id);
     this.#last = { id, end, arrival };
     this.#items = 0;
     this.#proceed();

@@ -15,9 +15,18 @@ import { RowAccount } from "../row-account.ts";
 import { hasRecordMarks, readSessionRecords, sampleRecords } from "../session-records.ts";
 import { isFolder, takeSample } from "../sample.ts";
 import type { Trace } from "../trace.ts";
+import { joinThreads, type CodexThread } from "./codex-agents.ts";
 import { CodexSession, type CodexMode } from "./codex-session.ts";
 
-const RECORDS = new Set(["session_meta", "turn_context", "response_item", "event_msg", "compacted"]);
+const RECORDS = new Set([
+  "session_meta",
+  "turn_context",
+  "response_item",
+  "event_msg",
+  "compacted",
+  "inter_agent_communication",
+  "token_usage_record",
+]);
 /** Items of the oldest logs, which stand bare in their lines. */
 const BARE =
   /^(message|reasoning|function_call|function_call_output|local_shell_call|custom_tool_call(_output)?)$/;
@@ -57,7 +66,8 @@ function wrapped(row: JsonObject): JsonObject {
   return isBareItem(row) ? { type: "response_item", payload: row } : row;
 }
 
-async function readSession(path: string, options: ReadOptions): Promise<Trace> {
+/** `threads` gets the threads of the file, for who joins them to others'; without it they are joined here. */
+async function readSession(path: string, options: ReadOptions, threads?: CodexThread[]): Promise<Trace> {
   const first = await readRollout(path, options, { byAnswers: false, forkByTime: false });
   const { sessions } = first;
   const mode: CodexMode = {
@@ -65,7 +75,11 @@ async function readSession(path: string, options: ReadOptions): Promise<Trace> {
     forkByTime: sessions.some(({ isCopy }) => isCopy),
   };
   const rollout = mode.byAnswers || mode.forkByTime ? await readRollout(path, options, mode) : first;
-  const requests = rollout.sessions.flatMap((session) => session.requests);
+  const own = rollout.sessions.map(({ thread }) => thread);
+  threads?.push(...own);
+  const unjoined = rollout.sessions.flatMap((session) => session.requests);
+  const { requests, notes } =
+    threads === undefined ? joinThreads(unjoined, own) : { requests: unjoined, notes: [] };
   const hasText = rollout.sessions.some((session) => session.hasText);
   const copied = rollout.sessions.reduce((sum, session) => sum + session.copied, 0);
   const placed = fromFirstArrival(requests, rollout.axis);
@@ -89,6 +103,7 @@ async function readSession(path: string, options: ReadOptions): Promise<Trace> {
     notes: [
       "requests are taken to have been sent when their last input was logged",
       "tool definitions are not in the log: prompts sent are shorter than the recorded ones",
+      ...notes,
       ...(copied > 0
         ? [`${copied} requests are copies of the parent session's: they are history here, and not sent again`]
         : []),
@@ -146,7 +161,14 @@ async function readSessions(folder: string, options: ReadOptions): Promise<Trace
     if (known === undefined || head.lines > known.lines) longest.set(id, { file, lines: head.lines });
   }
   const chosen = [...longest.values()].map(({ file }) => file).sort();
-  const trace = await readFolder(folder, chosen, codex, options);
+  const threads: CodexThread[] = [];
+  const each = { ...codex, read: (path: string, more: ReadOptions) => readSession(path, more, threads) };
+  const apart = await readFolder(folder, chosen, each, options);
+  const hasAgents = threads.some(({ parent }) => parent !== "");
+  const joined = hasAgents
+    ? joinThreads([...apart.requests], threads)
+    : { requests: apart.requests, notes: [] };
+  const trace = { ...apart, requests: joined.requests, notes: [...apart.notes, ...joined.notes] };
   if (copies === 0) return trace;
   const { read, skipped } = trace.rows;
   return {
