@@ -64,7 +64,14 @@ describe("anonymizeTrace", () => {
     expect(anonymous.requests.at(0)?.recorded?.output_tokens).toBe(7);
     expect(anonymous.requests.at(1)?.params).toEqual({ top_p: 0.5 });
     expect(anonymous.requests.at(1)?.after).toEqual([anonymous.requests.at(0)?.request_id]);
-    expect(anonymous.provenance.prompt_text).toBe("missing");
+    // The third has no answer to count.
+    expect(anonymous.provenance).toMatchObject({
+      prompt_text: "missing",
+      prompt_length: "inferred",
+      output_length: "missing",
+    });
+    const answered = traceOf([row(0, { kind: "text", text: "SECRET" }, { response_text: "SECRET!" })]);
+    expect(anonymizeTrace(answered, { key, encode }).provenance.output_length).toBe("inferred");
   });
 
   it("keeps the prefix structure: reuse equals that of the token ids, to the block", () => {

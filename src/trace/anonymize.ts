@@ -8,8 +8,14 @@ import type { JsonObject } from "../core/json.ts";
 import type { List } from "../core/list.ts";
 import type { Ms, Tokens } from "../core/units.ts";
 import { newRecorded } from "./new-request.ts";
-import type { Trace } from "./trace.ts";
-import type { BlockId, LengthPrompt, Recorded, TraceRequest } from "./trace-request.ts";
+import type { Provenance, Trace } from "./trace.ts";
+import {
+  plannedOutputTokens,
+  type BlockId,
+  type LengthPrompt,
+  type Recorded,
+  type TraceRequest,
+} from "./trace-request.ts";
 
 export interface AnonymizeOptions {
   /** Secret. The same key names equal blocks of two traces equally. */
@@ -50,7 +56,7 @@ export function anonymizeTrace(trace: Trace, options: AnonymizeOptions): Trace {
     requests,
     rows: trace.rows,
     faults: [],
-    provenance: { ...trace.provenance, prompt_text: "missing" },
+    provenance: counted(trace.provenance, requests),
     notes: [
       "text, ids, names, metadata and calendar times were taken out; blocks have keyed names",
       ...(trace.requests.some(({ prompt }) => prompt.kind !== "length")
@@ -59,6 +65,18 @@ export function anonymizeTrace(trace: Trace, options: AnonymizeOptions): Trace {
           ]
         : []),
     ],
+  };
+}
+
+/** Lengths that only the text told were counted in it. */
+function counted(provenance: Provenance, requests: readonly TraceRequest[]): Provenance {
+  const hasOutputs = requests.every((request) => plannedOutputTokens(request) !== null);
+  const { prompt_length, output_length } = provenance;
+  return {
+    ...provenance,
+    prompt_text: "missing",
+    prompt_length: prompt_length === "missing" ? "inferred" : prompt_length,
+    output_length: output_length === "missing" && hasOutputs ? "inferred" : output_length,
   };
 }
 
