@@ -14,12 +14,16 @@ export class NumberColumn {
     this.#data[this.#length++] = value ?? NaN;
   }
 
-  /** Sets the value at `index`, at the end or beyond it: what lies between is NaN. */
+  /** Sets the value at `index`; what lies between the end and that is NaN. */
   set(index: number, value: number): void {
     if (index >= this.#data.length) this.#grow(index + 1);
     if (index > this.#length) this.#data.fill(NaN, this.#length, index);
     this.#data[index] = value;
-    this.#length = index + 1;
+    if (index >= this.#length) this.#length = index + 1;
+  }
+
+  get length(): number {
+    return this.#length;
   }
 
   /** NaN where nothing was set. */

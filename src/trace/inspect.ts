@@ -176,7 +176,7 @@ function thinkTimes({ columns, think_ms, turns }: JobTable): ThinkTimes {
   let [negative_gaps, tool_ms] = [0, 0];
   for (let turn = 0; turn < turns; turn++) {
     const at = row[turn] as number;
-    for (const tool of requests.whole(at)?.tool ?? []) tool_ms += tool.ms;
+    for (const tool of requests.tools(at) ?? []) tool_ms += tool.ms;
     if (parents[turn]?.length === 0) continue;
     const think = think_ms[turn] as number;
     if (!Number.isNaN(think)) times.push(think);

@@ -8,7 +8,7 @@ import type { List } from "../core/list.ts";
 import { stableOrder } from "../core/stable-order.ts";
 import { plainText } from "../core/terminal-text.ts";
 import { JobTable } from "./job-table.ts";
-import { linkParents, type JobFault } from "./parents.ts";
+import { linkParents, type Member } from "./parents.ts";
 import type { TraceRequest } from "./trace-request.ts";
 import { FIELD, TraceTable } from "./trace-table.ts";
 
@@ -59,14 +59,6 @@ export function groupByJob(requests: List<TraceRequest>): Map<string, TraceReque
   return jobs;
 }
 
-/** The structural faults of one job's requests: what {@link resolveJobs} would refuse, by position. */
-export function findJobFaults(members: readonly TraceRequest[]): readonly JobFault[] {
-  const { faults, order } = linkParents(members);
-  if (faults.length > 0) return faults;
-  const budget = members.findIndex((request) => request.budget_ms !== null && !(request.budget_ms > 0));
-  return budget === -1 || order === null ? [] : [{ position: budget, reason: ZERO_BUDGET }];
-}
-
 const ZERO_BUDGET = "a budget must be more than 0 ms";
 
 const ROOT: readonly number[] = [];
@@ -81,6 +73,8 @@ class Resolver {
   readonly #row: Int32Array;
   readonly #parents: (readonly number[])[] = [];
   readonly #parentEnd: Float64Array;
+  /** Of a row in its job, as the file has them. */
+  readonly #position: Int32Array;
   #turn = 0;
 
   constructor(table: TraceTable, rows: Int32Array) {
@@ -88,6 +82,7 @@ class Resolver {
     this.#rows = rows;
     this.#row = new Int32Array(rows.length);
     this.#parentEnd = new Float64Array(rows.length);
+    this.#position = new Int32Array(rows.length);
   }
 
   resolve(jobs: Int32Array, starts: Int32Array): JobTable {
@@ -98,6 +93,7 @@ class Resolver {
       const from = starts[job] as number;
       const to = starts[job + 1] as number;
       if (this.#isChain(from, to)) this.#resolveChain(from, to);
+      else if (this.#isOrdered(from, to)) this.#resolveOrdered(from, to);
       else this.#resolveGraph(from, to);
       first[position + 1] = this.#turn;
       budget_ms[position] = this.#budget(first[position] as number, this.#turn);
@@ -152,12 +148,58 @@ class Resolver {
     }
   }
 
+  /**
+   * Rows that all name their parents, earlier rows of their job, and arrive one after the other: they stand in the file as they
+   * are to be ordered. So do converted and generated traces of agents with sub-agents.
+   */
+  #isOrdered(from: number, to: number): boolean {
+    const table = this.#table;
+    const job = table.jobOf(this.#rows[from] as number);
+    let arrival = -Infinity;
+    for (let at = from; at < to; at++) {
+      const row = this.#rows[at] as number;
+      const parents = table.parentRows(row);
+      const arrived = table.number(FIELD.arrival_ms, row);
+      if (parents === null || !(arrived > arrival)) return false;
+      arrival = arrived;
+      const turn = table.number(FIELD.turn, row);
+      // A parent of columns stands before its child; it arrived before it if it is of the same job.
+      for (const parent of parents)
+        if (table.jobOf(parent) !== job || table.number(FIELD.turn, parent) > turn) return false;
+      this.#position[row] = at - from;
+    }
+    return true;
+  }
+
+  #resolveOrdered(from: number, to: number): void {
+    for (let at = from; at < to; at++) {
+      const row = this.#rows[at] as number;
+      const rows = this.#table.parentRows(row) as Int32Array;
+      const first = this.#position[rows[0] as number] as number;
+      const parents =
+        rows.length === 0
+          ? ROOT
+          : rows.length === 1
+            ? (PREVIOUS[first] ??= [first])
+            : [...new Set(rows)].map((parent) => this.#position[parent] as number).sort((a, b) => a - b);
+      this.#add(
+        row,
+        parents,
+        lastEnd(rows, (parent) => this.#table.number(FIELD.end_ms, parent)),
+      );
+    }
+  }
+
   #resolveGraph(from: number, to: number): void {
-    const members = Array.from(this.#rows.subarray(from, to), (row) => this.#table.at(row) as TraceRequest);
+    const table = this.#table;
+    const rows = this.#rows.subarray(from, to);
+    const members: Member[] = [];
+    for (const row of rows) members.push(table.member(row));
     const { parents, order, faults } = linkParents(members);
     const fault = faults[0];
     if (fault !== undefined || order === null) {
-      throw jobError(members[fault?.position ?? 0] as TraceRequest, fault?.reason ?? "cannot be ordered");
+      const row = rows[fault?.position ?? 0] as number;
+      throw jobError(table.at(row) as TraceRequest, fault?.reason ?? "cannot be ordered");
     }
     const positions = new Int32Array(members.length);
     order.forEach((member, position) => {
@@ -171,11 +213,11 @@ class Resolver {
       if (list === undefined) {
         list = {
           positions: own.map((parent) => positions[parent] as number).sort((a, b) => a - b),
-          end: lastEnd(own, members),
+          end: lastEnd(own, (parent) => table.number(FIELD.end_ms, rows[parent] as number)),
         };
         lists.set(own, list);
       }
-      this.#add(this.#rows[from + member] as number, list.positions, list.end);
+      this.#add(rows[member] as number, list.positions, list.end);
     }
   }
 
@@ -200,11 +242,11 @@ class Resolver {
 }
 
 /** Recorded end of the last parent; NaN for a root, or where the end of one of them is not told. */
-function lastEnd(parents: readonly number[], members: readonly TraceRequest[]): number {
+function lastEnd(parents: ArrayLike<number>, endOf: (parent: number) => number): number {
   let last = NaN;
-  for (const parent of parents) {
-    const end = (members[parent] as TraceRequest).recorded?.end_ms ?? null;
-    if (end === null) return NaN;
+  for (let i = 0; i < parents.length; i++) {
+    const end = endOf(parents[i] as number);
+    if (Number.isNaN(end)) return NaN;
     if (!(end <= last)) last = end;
   }
   return last;

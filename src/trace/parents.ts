@@ -4,6 +4,9 @@
  */
 import type { TraceRequest } from "./trace-request.ts";
 
+/** What of a request its place in its job is told by. */
+export type Member = Pick<TraceRequest, "request_id" | "turn" | "arrival_ms" | "after">;
+
 export interface JobFault {
   /** Position in the list that was given. */
   readonly position: number;
@@ -20,7 +23,7 @@ export interface Links {
 
 const ROOT: readonly number[] = [];
 
-export function linkParents(members: readonly TraceRequest[]): Links {
+export function linkParents(members: readonly Member[]): Links {
   const faults: JobFault[] = [];
   const parents = members.some((request) => request.after !== null)
     ? explicitParents(members, faults)
@@ -31,7 +34,7 @@ export function linkParents(members: readonly TraceRequest[]): Links {
   return { parents, order: order === null ? null : byTime(members, parents, order), faults };
 }
 
-function explicitParents(members: readonly TraceRequest[], faults: JobFault[]): (readonly number[])[] {
+function explicitParents(members: readonly Member[], faults: JobFault[]): (readonly number[])[] {
   const positions = new Map(members.map((request, position) => [request.request_id, position]));
   const implicit = implicitParents(members);
   return members.map((request, position) => {
@@ -48,7 +51,7 @@ function explicitParents(members: readonly TraceRequest[], faults: JobFault[]): 
 }
 
 /** Parents by `turn`, or by arrival; rows with their own `after` count as parents by turn, never in the chain. */
-function implicitParents(members: readonly TraceRequest[]): (readonly number[])[] {
+function implicitParents(members: readonly Member[]): (readonly number[])[] {
   const first = members[0];
   if (members.length === 1 && first !== undefined) return [ROOT];
   if (members.every((request) => request.after !== null || (request.turn ?? 0) === 0)) {
@@ -70,7 +73,7 @@ function implicitParents(members: readonly TraceRequest[]): (readonly number[])[
   return members.map((request) => below.get(request.turn ?? 0) as readonly number[]);
 }
 
-function chainByArrival(members: readonly TraceRequest[]): (readonly number[])[] {
+function chainByArrival(members: readonly Member[]): (readonly number[])[] {
   // A row without an arrival stays behind the row before it in the file.
   let last = -Infinity;
   const keys = members.map(({ arrival_ms }) => (last = arrival_ms ?? last));
@@ -88,7 +91,7 @@ function chainByArrival(members: readonly TraceRequest[]): (readonly number[])[]
 
 /** A turn must not come before its parent: neither by its number nor by its arrival. */
 function checkTimes(
-  members: readonly TraceRequest[],
+  members: readonly Member[],
   parents: readonly (readonly number[])[],
   faults: JobFault[],
 ): void {
@@ -127,13 +130,13 @@ function checkTimes(
 
 function latestBy(
   positions: readonly number[],
-  members: readonly TraceRequest[],
-  key: (request: TraceRequest) => number | null,
+  members: readonly Member[],
+  key: (request: Member) => number | null,
 ): number {
   let best = -1;
   let value = -Infinity;
   for (const position of positions) {
-    const own = key(members[position] as TraceRequest);
+    const own = key(members[position] as Member);
     if (own !== null && own > value) {
       best = position;
       value = own;
@@ -144,7 +147,7 @@ function latestBy(
 
 /** Depth first, without recursion (a job may be a chain of a million turns). `null` and a fault on a cycle. */
 function topologicalOrder(
-  members: readonly TraceRequest[],
+  members: readonly Member[],
   parents: readonly (readonly number[])[],
   faults: JobFault[],
 ): number[] | null {
@@ -182,7 +185,7 @@ function topologicalOrder(
 
 /** Sorts a valid order by the earliest possible arrival, parents still first (equal times keep the given order). */
 function byTime(
-  members: readonly TraceRequest[],
+  members: readonly Member[],
   parents: readonly (readonly number[])[],
   order: readonly number[],
 ): readonly number[] {

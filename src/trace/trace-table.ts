@@ -4,10 +4,12 @@
  */
 import { IndexColumn, NumberColumn } from "../core/column.ts";
 import { type List, MadeList } from "../core/list.ts";
+import type { Ms } from "../core/units.ts";
 import { ListPool } from "./list-pool.ts";
+import type { Member } from "./parents.ts";
 import { TextPool } from "./text-pool.ts";
 import { TextTable } from "./text-table.ts";
-import type { Recorded, TracePrompt, TraceRequest } from "./trace-request.ts";
+import type { Recorded, ToolCall, TracePrompt, TraceRequest } from "./trace-request.ts";
 
 /** The columns of numbers, and where {@link RowDraft} has them. */
 export const FIELD = {
@@ -44,6 +46,10 @@ export class RowDraft {
   /** Rows that it waits for; −1 = it does not say. */
   parents: Int32Array = new Int32Array(16);
   parent_count = -1;
+  /** Tool calls: number of each name, and its time; −1 = it does not say. */
+  tools: Int32Array = new Int32Array(16);
+  tool_ms: Float64Array = new Float64Array(16);
+  tool_count = -1;
   /** The prompt's text (see {@link TextPool}) is text[text_from, text_to); `null` = there is none. */
   text: Uint8Array | null = null;
   text_from = 0;
@@ -53,7 +59,22 @@ export class RowDraft {
     this.numbers.fill(NaN);
     this.block_count = -1;
     this.parent_count = -1;
+    this.tool_count = -1;
     this.text = null;
+  }
+
+  addParent(row: number): void {
+    if (this.parent_count === this.parents.length) this.parents = larger(this.parents);
+    this.parents[this.parent_count++] = row;
+  }
+
+  addTool(name: number, ms: Ms): void {
+    if (this.tool_count === this.tools.length) {
+      this.tools = larger(this.tools);
+      this.tool_ms = larger(this.tool_ms);
+    }
+    this.tools[this.tool_count] = name;
+    this.tool_ms[this.tool_count++] = ms;
   }
 }
 
@@ -61,7 +82,7 @@ export class TraceTable extends MadeList<TraceRequest> {
   /** Text i is the id of row i. */
   readonly ids = new TextTable();
   readonly jobs = new TextTable();
-  /** Names of agents and scopes. */
+  /** Names of agents, scopes and tools. */
   readonly names = new TextTable();
   readonly #job = new IndexColumn();
   readonly #numbers = Array.from({ length: FIELDS }, () => new NumberColumn());
@@ -71,6 +92,11 @@ export class TraceTable extends MadeList<TraceRequest> {
   readonly #blockList = new NumberColumn();
   readonly #parents = new ListPool();
   readonly #parentList = new NumberColumn();
+  readonly #tools = new ListPool();
+  readonly #toolList = new NumberColumn();
+  /** Times of all tool calls, and where a row's begin. */
+  readonly #toolMs = new NumberColumn();
+  readonly #toolMsFrom = new NumberColumn();
   /** Text prompts. */
   readonly texts = new TextPool();
   readonly #text = new NumberColumn();
@@ -103,6 +129,11 @@ export class TraceTable extends MadeList<TraceRequest> {
     if (draft.block_count >= 0) this.#blockList.set(row, this.#blocks.add(draft.blocks, draft.block_count));
     if (draft.parent_count >= 0)
       this.#parentList.set(row, this.#parents.add(draft.parents, draft.parent_count));
+    if (draft.tool_count >= 0) {
+      this.#toolList.set(row, this.#tools.add(draft.tools, draft.tool_count));
+      this.#toolMsFrom.set(row, this.#toolMs.length);
+      for (let i = 0; i < draft.tool_count; i++) this.#toolMs.push(draft.tool_ms[i]);
+    }
     if (draft.text !== null) this.#text.set(row, this.texts.add(draft.text, draft.text_from, draft.text_to));
   }
 
@@ -161,6 +192,18 @@ export class TraceTable extends MadeList<TraceRequest> {
   namesParents(row: number): boolean {
     const whole = this.whole(row);
     return whole === null ? !Number.isNaN(this.#parentList.at(row)) : whole.after !== null;
+  }
+
+  tools(row: number): readonly ToolCall[] | null {
+    const whole = this.whole(row);
+    if (whole !== null) return whole.tool;
+    const list = this.#toolList.at(row);
+    if (Number.isNaN(list)) return null;
+    const from = this.#toolMsFrom.at(row);
+    return Array.from(this.#tools.list(list), (name, i) => ({
+      name: this.names.text(name),
+      ms: this.#toolMs.at(from + i),
+    }));
   }
 
   /** How many requests it names; 0 where it names none. */
@@ -227,20 +270,40 @@ export class TraceTable extends MadeList<TraceRequest> {
     };
   }
 
+  /** Rows that a row of columns waits for: a view; `null` where it names none. */
+  parentRows(row: number): Int32Array | null {
+    const list = this.#parentList.at(row);
+    return Number.isNaN(list) ? null : this.#parents.list(list);
+  }
+
+  /** The row's place in its job, without the rest of it. */
+  member(row: number): Member {
+    const whole = this.whole(row);
+    if (whole !== null) return whole;
+    return {
+      request_id: this.ids.text(row),
+      turn: this.#value(FIELD.turn, row),
+      arrival_ms: this.#value(FIELD.arrival_ms, row),
+      after: this.#after(row),
+    };
+  }
+
+  #after(row: number): readonly string[] | null {
+    const parents = this.parentRows(row);
+    return parents === null ? null : Array.from(parents, (parent) => this.ids.text(parent));
+  }
+
   protected make(row: number): TraceRequest {
     const whole = this.whole(row);
     if (whole !== null) return whole;
-    const parents = this.#parentList.at(row);
     return {
       request_id: this.ids.text(row),
       job_id: this.jobs.text(this.jobOf(row)),
       turn: this.#value(FIELD.turn, row),
       arrival_ms: this.#value(FIELD.arrival_ms, row),
-      after: Number.isNaN(parents)
-        ? null
-        : Array.from(this.#parents.list(parents), (parent) => this.ids.text(parent)),
+      after: this.#after(row),
       think_ms: this.#value(FIELD.think_ms, row),
-      tool: null,
+      tool: this.tools(row),
       prompt: this.prompt(row),
       max_tokens: this.#value(FIELD.max_tokens, row),
       expected_output_tokens: this.#value(FIELD.expected_output_tokens, row),
@@ -278,4 +341,10 @@ export class TraceTable extends MadeList<TraceRequest> {
     const name = this.number(field, row);
     return Number.isNaN(name) ? null : this.names.text(name);
   }
+}
+
+function larger<A extends Float64Array | Int32Array>(old: A): A {
+  const next = new (old.constructor as new (length: number) => A)(old.length * 2);
+  next.set(old);
+  return next;
 }

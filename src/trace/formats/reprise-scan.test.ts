@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { resolveJobs } from "../jobs.ts";
 import { readTrace } from "../reader.ts";
 import type { Trace } from "../trace.ts";
 import { TraceTable } from "../trace-table.ts";
@@ -54,6 +55,9 @@ const row = fc.record(
     turn: orNull(number),
     arrival_ms: orNull(fc.oneof({ weight: 8, arbitrary: fc.nat() }, number)),
     after: orNull(fc.array(fc.constantFrom("r0", "last", "x"), { maxLength: 2 })),
+    tool: orNull(
+      fc.array(fc.record({ name: text, ms: orNull(number) }, { requiredKeys: [] }), { maxLength: 2 }),
+    ),
     think_ms: orNull(number),
     prompt: orNull(text),
     prompt_tokens: orNull(fc.integer({ min: 0, max: 60 })),
@@ -83,6 +87,7 @@ const plainRow = fc.record(
       { requiredKeys: [] },
     ),
     after: fc.constantFrom(null, [], ["r0"]),
+    tool: fc.array(fc.record({ name: fc.constantFrom("grep", "sed"), ms: fc.nat() }), { maxLength: 3 }),
     request_id: fc.uuid(),
     job_id: fc.constantFrom("a", "b"),
     arrival_ms: fc.nat(),
@@ -125,7 +130,43 @@ describe("the fast path", () => {
         expect(fast.rows).toEqual(slow.rows);
         expect(fast.provenance).toEqual(slow.provenance);
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
+    );
+  });
+
+  it("resolves rows in columns as the same rows as objects", async () => {
+    const graph = fc.array(
+      fc.record({
+        job: fc.constantFrom("a", "b"),
+        gap: fc.nat({ max: 3 }),
+        turn: fc.constantFrom(0, 0, 1),
+        parents: fc.array(fc.nat({ max: 5 }), { maxLength: 3 }),
+        after: fc.boolean(),
+        end: fc.option(fc.nat({ max: 4 })),
+      }),
+      { minLength: 1, maxLength: 8 },
+    );
+    await fc.assert(
+      fc.asyncProperty(graph, fc.boolean(), async (told, always) => {
+        let now = 0;
+        const rows = told.map(({ job, gap, turn, parents, after, end }, i) => {
+          now += always ? gap + 1 : gap;
+          const ids = parents.map((back) => i - 1 - back).filter((at) => at >= 0 && told[at]?.job === job);
+          return {
+            request_id: `r${i}`,
+            job_id: job,
+            arrival_ms: now,
+            turn: always ? i : turn,
+            max_tokens: 1,
+            ...(always || after ? { after: ids.map((at) => `r${at}`) } : {}),
+            ...(end === null ? {} : { recorded: { end_ms: now + end } }),
+            prompt_tokens: 1,
+          };
+        });
+        const { requests } = await read(rows.map((fields) => JSON.stringify(fields)));
+        expect([...resolveJobs(requests)]).toEqual([...resolveJobs([...requests])]);
+      }),
+      { numRuns: 150 },
     );
   });
 
@@ -133,7 +174,7 @@ describe("the fast path", () => {
     const trace = await read([
       '{"request_id":"a","job_id":"j","arrival_ms":0.1,"prompt":"one\\n\\"two\\" é","max_tokens":null}\r',
       ' { "max_tokens" : 3 , "job_id" : "j", "prompt_tokens":33, "hash_ids": [ 1, 2147483647 ,0 ], "block_tokens":16,' +
-        ' "request_id":"b", "arrival_ms": 12.5, "after":["a"], "recorded":{"output_tokens":0} } ',
+        ' "request_id":"b", "arrival_ms": 12.5, "after":["a"], "tool" : [ {"ms":1.5,"name":"x"} , {"name":"x", "ms":2} ], "recorded":{"output_tokens":0} } ',
       '{"request_id":"c","job_id":"j","arrival_ms":13,"after":[],"prompt_tokens":1,"max_tokens":1,"agent":"x"}',
     ]);
     expect(inColumns(trace)).toBe(4);
@@ -142,6 +183,10 @@ describe("the fast path", () => {
       {
         arrival_ms: 12.5,
         after: ["a"],
+        tool: [
+          { name: "x", ms: 1.5 },
+          { name: "x", ms: 2 },
+        ],
         prompt: { kind: "length", tokens: 33, hash_ids: [1, 2147483647, 0], block_tokens: 16 },
         recorded: { output_tokens: 0, end_ms: null },
       },

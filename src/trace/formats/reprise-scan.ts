@@ -7,7 +7,19 @@ import { JsonCursor } from "../json-cursor.ts";
 import { MAX_NUMBER } from "../row-fields.ts";
 import { FIELD, RowDraft, type TraceTable } from "../trace-table.ts";
 
-type Kind = "id" | "job" | "prompt" | "blocks" | "after" | "recorded" | "integer" | "number" | "name";
+type Kind =
+  | "id"
+  | "job"
+  | "prompt"
+  | "blocks"
+  | "after"
+  | "tools"
+  | "tool name"
+  | "tool ms"
+  | "recorded"
+  | "integer"
+  | "number"
+  | "name";
 
 interface Key {
   readonly bit: number;
@@ -25,6 +37,7 @@ const ROW = keyTable([
   ["turn", "integer", FIELD.turn, 0],
   ["arrival_ms", "number", FIELD.arrival_ms, 0],
   ["after", "after"],
+  ["tool", "tools"],
   ["think_ms", "number", FIELD.think_ms, 0],
   ["prompt", "prompt"],
   ["prompt_tokens", "integer", FIELD.prompt_tokens, 1],
@@ -45,6 +58,11 @@ const RECORDED = keyTable([
   ["prompt_tokens", "integer", FIELD.recorded_prompt_tokens, 0],
   ["output_tokens", "integer", FIELD.output_tokens, 0],
   ["cached_tokens", "integer", FIELD.cached_tokens, 0],
+]);
+
+const TOOL = keyTable([
+  ["name", "tool name"],
+  ["ms", "tool ms"],
 ]);
 
 function keyTable(keys: readonly (readonly [string, Kind, number?, number?])[]): readonly Key[] {
@@ -70,6 +88,9 @@ export class RowScanner {
   /** The order of the keys in the row before: rows of a file mostly have one. */
   readonly #order: Key[] = [];
   readonly #recordedOrder: Key[] = [];
+  readonly #toolOrder: Key[] = [];
+  #toolName = -1;
+  #toolMs = NaN;
   #job = -1;
   #idFrom = 0;
   #idTo = 0;
@@ -178,7 +199,20 @@ export class RowScanner {
         this.#draft.blocks = this.#blocks.list;
         return;
       case "after":
-        this.#takeParents();
+        this.#draft.parent_count = 0;
+        if (!this.#list(() => this.#takeParent())) this.#draft.parent_count = -1;
+        return;
+      case "tools":
+        this.#draft.tool_count = 0;
+        if (!this.#list(() => this.#takeTool())) this.#draft.tool_count = -1;
+        return;
+      case "tool name":
+        cursor.name();
+        if (cursor.to > cursor.from && !cursor.lost)
+          this.#toolName = this.#table.names.intern(cursor.bytes, cursor.from, cursor.to);
+        return;
+      case "tool ms":
+        this.#toolMs = cursor.number();
         return;
       case "recorded":
         if (!cursor.isNull()) this.#takeRecorded();
@@ -209,34 +243,35 @@ export class RowScanner {
     this.#draft.text_to = cursor.to;
   }
 
-  /** Ids of rows before this one; a later one, or none, is left to the ordinary way. */
-  #takeParents(): void {
+  /** A list, item by item; false for `null`. */
+  #list(takeItem: () => void): boolean {
     const cursor = this.#cursor;
-    const draft = this.#draft;
-    if (cursor.isNull()) return;
-    if (!cursor.take(0x5b)) {
-      cursor.lost = true;
-      return;
-    }
-    draft.parent_count = 0;
-    if (cursor.take(0x5d)) return;
+    if (cursor.isNull()) return false;
+    if (!cursor.take(0x5b)) cursor.lost = true;
+    if (cursor.lost || cursor.take(0x5d)) return true;
     do {
       cursor.space();
-      cursor.name();
-      if (cursor.lost) return;
-      const row = this.#table.ids.find(cursor.bytes, cursor.from, cursor.to);
-      if (row < 0) {
-        cursor.lost = true;
-        return;
-      }
-      if (draft.parent_count === draft.parents.length) {
-        const next = new Int32Array(draft.parent_count * 2);
-        next.set(draft.parents);
-        draft.parents = next;
-      }
-      draft.parents[draft.parent_count++] = row;
-    } while (cursor.take(0x2c));
+      takeItem();
+    } while (!cursor.lost && cursor.take(0x2c));
     if (!cursor.take(0x5d)) cursor.lost = true;
+    return true;
+  }
+
+  /** The id of a row before this one; a later one, or none, is left to the ordinary way. */
+  #takeParent(): void {
+    const cursor = this.#cursor;
+    cursor.name();
+    const row = cursor.lost ? -1 : this.#table.ids.find(cursor.bytes, cursor.from, cursor.to);
+    if (row < 0) cursor.lost = true;
+    else this.#draft.addParent(row);
+  }
+
+  #takeTool(): void {
+    this.#toolName = -1;
+    this.#toolMs = NaN;
+    this.#object(TOOL, this.#toolOrder);
+    if (this.#toolName < 0 || Number.isNaN(this.#toolMs)) this.#cursor.lost = true;
+    else this.#draft.addTool(this.#toolName, this.#toolMs);
   }
 
   #takeRecorded(): void {

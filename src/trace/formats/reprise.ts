@@ -4,7 +4,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { lineText, readLineBlocks } from "../../core/lines.ts";
 import type { List } from "../../core/list.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
-import { findJobFaults } from "../jobs.ts";
+import { linkParents } from "../parents.ts";
 import { newProvenance } from "../new-request.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { readRow } from "../row-reader.ts";
@@ -90,8 +90,8 @@ async function readReprise(path: string, options: ReadOptions): Promise<Trace> {
 const LF = 10;
 
 /**
- * Finds the jobs that can have structural faults, while rows pass by. A job whose rows name no parents and come with
- * turns and arrivals that never fall cannot; such is nearly every job of a large trace.
+ * Finds the jobs that can have structural faults, while rows pass by. A job whose rows come with turns and
+ * arrivals that never fall, and all name earlier rows as parents or none does, cannot; such is nearly every job of a large trace.
  */
 class JobOrder {
   /** Jobs by their number in the table. */
@@ -99,6 +99,8 @@ class JobOrder {
   readonly #table: TraceTable;
   readonly #turn = new NumberColumn();
   readonly #arrival = new NumberColumn();
+  /** 1 where the job's last row names its parents, 0 where it does not. */
+  readonly #names = new NumberColumn();
 
   constructor(table: TraceTable) {
     this.#table = table;
@@ -109,11 +111,28 @@ class JobOrder {
     const job = table.jobOf(row);
     const turn = orElse(table.number(FIELD.turn, row), 0);
     const arrival = orElse(table.number(FIELD.arrival_ms, row), Infinity);
+    const names = table.namesParents(row);
+    const before = this.#names.at(job);
     // A new job has NaN, which nothing is less than.
-    if (turn < this.#turn.at(job) || arrival < this.#arrival.at(job) || table.namesParents(row))
+    if (
+      turn < this.#turn.at(job) ||
+      arrival < this.#arrival.at(job) ||
+      (names && !this.#followsParents(row, job)) ||
+      before === (names ? 0 : 1)
+    )
       this.doubtful.add(job);
+    this.#names.set(job, names ? 1 : 0);
     this.#turn.set(job, turn);
     this.#arrival.set(job, arrival);
+  }
+
+  /** Whether all parents are earlier rows of the job: neither turn nor arrival falls in it, so that none is after its child. */
+  #followsParents(row: number, job: number): boolean {
+    const table = this.#table;
+    const parents = table.parentRows(row);
+    if (parents === null) return false;
+    for (const parent of parents) if (table.jobOf(parent) !== job) return false;
+    return true;
   }
 }
 
@@ -144,7 +163,7 @@ function dropMisplaced(
   const bad = new Set<number>();
   for (const members of jobs.values()) {
     for (let left = members; ; left = left.filter((row) => !bad.has(row))) {
-      const faults = findJobFaults(left.map((row) => table.at(row) as TraceRequest));
+      const { faults } = linkParents(left.map((row) => table.member(row)));
       if (faults.length === 0) break;
       for (const { position, reason } of faults) {
         const row = left[position] as number;
