@@ -174,6 +174,61 @@ describe("codex sub-agents", () => {
   });
 });
 
+describe("codex logs with ordinals", () => {
+  const numbered = (rows: readonly object[]): object[] => rows.map((one, ordinal) => ({ ...one, ordinal }));
+  const copying = (more: object): object =>
+    row(9000, "session_meta", {
+      id: "kid",
+      thread_source: "subagent",
+      source: { subagent: { thread_spawn: { parent_thread_id: "p" } } },
+      ...more,
+    });
+
+  it("take what stands before a sub-agent's own first row for its parent's, whenever it was stamped", async () => {
+    const trace = await readWritten(
+      codex,
+      jsonl(
+        numbered([
+          copying({ subagent_history_start_ordinal: 4 }),
+          user(9000, "parent asks"),
+          says(9001, "parent says"),
+          used(9002, 77, 7),
+          user(9003, "kid's task"),
+          says(9500, "kid says"),
+          used(9510, 90, 5),
+        ]),
+      ),
+    );
+    expect(trace.requests.map(({ recorded }) => recorded)).toMatchObject([
+      { sent_ms: 0, end_ms: 497, prompt_tokens: 90, output_tokens: 5 },
+    ]);
+    expect(trace.requests.at(0)?.prompt).toMatchObject({
+      messages: [{ content: "parent asks" }, { content: "parent says" }, { content: "kid's task" }],
+    });
+    expect(trace.rows.skipped["token_count copied from the parent session"]).toBe(1);
+  });
+
+  it("keep both files of a session that goes on in a second one", async () => {
+    const half = (more: object, input: number): object[] => [
+      row(0, "session_meta", { id: "s", ...more }),
+      user(0, "go"),
+      says(500, "yes"),
+      used(510, input, 1),
+    ];
+    const base = { history_base: { thread_id: "s", end_ordinal_exclusive: 4 } };
+    const trace = await readAll({
+      "a.jsonl": half({}, 10),
+      "b.jsonl": half(base, 20),
+      "c.jsonl": half({}, 10),
+    });
+    expect(trace.requests.map(({ recorded }) => recorded?.prompt_tokens)).toEqual([10, 20]);
+    expect(trace.rows.skipped["row of a session's copy"]).toBe(4);
+    expect(trace.notes).toContain(
+      "1 sessions go on from a history in another file: the prompts sent lack it",
+    );
+  });
+});
+
 describe("codex usage records", () => {
   const record = (at: number, id: string, input: number, output: number): object =>
     row(at, "token_usage_record", {

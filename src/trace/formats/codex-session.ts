@@ -46,6 +46,10 @@ export class CodexSession {
   #named = false;
   #parent = "";
   #made: Instant | null = null;
+  /** The ordinal of its first own row, where it tells that. */
+  #ownFrom: number | null = null;
+  /** Whether the history before it stands in another file. */
+  lacksHistory = false;
   /** The copy of its parent's log that it is still in. */
   #copy: CopiedHistory | null = null;
   #model: string | null = null;
@@ -109,7 +113,7 @@ export class CodexSession {
     const payload = objectField(row, "payload");
     const instant = instantOf(row["timestamp"]);
     const time = this.#axis.at(instant);
-    if (this.#copy?.endsBefore(type, payload, instant) === true) this.#begin();
+    if (this.#isOwn(row, type, payload, instant)) this.#begin();
     switch (type) {
       case "session_meta":
         this.#meta(payload, instant);
@@ -138,6 +142,16 @@ export class CodexSession {
     }
   }
 
+  /** Whether the copy of the parent's log has ended before this row. */
+  #isOwn(row: JsonObject, type: string, payload: JsonObject, instant: Instant | null): boolean {
+    const { ordinal } = row;
+    if (this.#ownFrom === null || typeof ordinal !== "number")
+      return this.#copy?.endsBefore(type, payload, instant) === true;
+    if (ordinal >= this.#ownFrom) return this.#copy !== null;
+    if (this.requests.length === 0) this.#copy ??= new CopiedHistory(this.#job, this.#made, false);
+    return false;
+  }
+
   #meta(payload: JsonObject, time: Instant | null): void {
     if (this.#named) {
       if (this.requests.length === 0 && this.#parent !== "" && payload["id"] === this.#parent)
@@ -147,6 +161,8 @@ export class CodexSession {
     this.#named = true;
     this.#id = scalarText(payload["id"]);
     this.thread.begin(payload);
+    this.#ownFrom = optionalInteger(payload, "subagent_history_start_ordinal");
+    this.lacksHistory = isObject(payload["history_base"]);
     const wanted = this.#id || this.#job;
     this.#job = wanted;
     for (let copy = 2; this.#jobs.has(this.#job); copy++) this.#job = `${wanted}#${copy}`;

@@ -81,6 +81,7 @@ async function readSession(path: string, options: ReadOptions, threads?: CodexTh
   const { requests, notes } =
     threads === undefined ? joinThreads(unjoined, own) : { requests: unjoined, notes: [] };
   const hasText = rollout.sessions.some((session) => session.hasText);
+  const lacking = rollout.sessions.filter(({ lacksHistory }) => lacksHistory).length;
   const copied = rollout.sessions.reduce((sum, session) => sum + session.copied, 0);
   const placed = fromFirstArrival(requests, rollout.axis);
   const counts = mode.byAnswers ? "missing" : "recorded";
@@ -104,6 +105,9 @@ async function readSession(path: string, options: ReadOptions, threads?: CodexTh
       "requests are taken to have been sent when their last input was logged",
       "tool definitions are not in the log: prompts sent are shorter than the recorded ones",
       ...notes,
+      ...(lacking > 0
+        ? [`${lacking} sessions go on from a history in another file: the prompts sent lack it`]
+        : []),
       ...(copied > 0
         ? [`${copied} requests are copies of the parent session's: they are history here, and not sent again`]
         : []),
@@ -144,7 +148,10 @@ async function readRollout(path: string, options: ReadOptions, mode: CodexMode):
   return { sessions, account, axis };
 }
 
-/** A folder, sessions by day; one session that lies there twice (live and archived) is read once, from the longer file. */
+/**
+ * A folder, sessions by day; a file that lies there twice (live and archived) is read once, from the longer. A session may go on in a
+ * second file, which begins otherwise.
+ */
 async function readSessions(folder: string, options: ReadOptions): Promise<Trace> {
   const { files } = await takeSample(folder, options.name ?? folder);
   const logs = files.filter((file) => /\.jsonl(\.gz)?$/.test(file));
@@ -152,13 +159,13 @@ async function readSessions(folder: string, options: ReadOptions): Promise<Trace
   let [copies, lines] = [0, 0];
   for (const file of logs.length > 0 ? logs : files) {
     const head = await headOf(join(folder, file));
-    const id = head.id === "" ? file : head.id;
-    const known = longest.get(id);
+    const key = idOf(head.first) === "" ? file : head.first;
+    const known = longest.get(key);
     if (known !== undefined) {
       copies++;
       lines += Math.min(known.lines, head.lines);
     }
-    if (known === undefined || head.lines > known.lines) longest.set(id, { file, lines: head.lines });
+    if (known === undefined || head.lines > known.lines) longest.set(key, { file, lines: head.lines });
   }
   const chosen = [...longest.values()].map(({ file }) => file).sort();
   const threads: CodexThread[] = [];
@@ -178,19 +185,20 @@ async function readSessions(folder: string, options: ReadOptions): Promise<Trace
   };
 }
 
-/** The session of a file, and its rows. */
-async function headOf(path: string): Promise<{ readonly id: string; readonly lines: number }> {
-  let id = "";
+/** The first row of a file, and how many it has. */
+async function headOf(path: string): Promise<{ readonly first: string; readonly lines: number }> {
+  let first = "";
   let lines = 0;
   for await (const batch of readLineBatches(path)) {
     for (const { text } of batch) {
       if (text.trim() === "") continue;
-      if (lines++ === 0) id = idOf(text);
+      if (lines++ === 0) first = text;
     }
   }
-  return { id, lines };
+  return { first, lines };
 }
 
+/** The session that a first row tells. */
 function idOf(text: string): string {
   try {
     const row = parseLossless(text);
