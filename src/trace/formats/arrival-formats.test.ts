@@ -165,6 +165,16 @@ describe("bailian", () => {
         ?.turns.map(({ request }) => request.request_id),
     ).toEqual(["1", "2", "4", "3"]);
   });
+  it("a chat before its parent is a bad row; what follows it starts a job", async () => {
+    const text = chat(2, 1, 1) + chat(1, -1, 2) + chat(3, 2, 3);
+    await expect(read(text)).rejects.toThrow(/:1: chat 2 is at 1000 ms, before its parent 1 \(2000 ms\)$/);
+    const trace = await read(text, { skipBad: true });
+    expect([...trace.requests].map(({ request_id, job_id, after }) => [request_id, job_id, after])).toEqual([
+      ["1", "1", []],
+      ["3", "3", []],
+    ]);
+    expect(trace.rows).toEqual({ read: 3, used: 2, skipped: {}, refused: 1 });
+  });
   it("16-token blocks by ceil or floor; a cycle of parents is one line", async () => {
     await expect(read(chat(1, -1, 0, ', "hash_ids": [5]'))).rejects.toThrow(/need ceil\(33\/16\) = 3/);
     const cycle = await read(chat(1, 2, 0) + chat(2, 1, 0));

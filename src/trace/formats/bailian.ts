@@ -2,7 +2,7 @@
  * Bailian (Qwen) JSONL: `chat_id`, `parent_chat_id` (−1 = a root), `timestamp` in seconds, `input_length`,
  * `output_length`, `type`, `turn`, `hash_ids`? of 16 tokens. A conversation is the chain of its chats.
  */
-import { msFromSeconds } from "../../core/units.ts";
+import { msFromSeconds, type Ms } from "../../core/units.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { newProvenance, newRecorded, newRequest } from "../new-request.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
@@ -24,6 +24,7 @@ export const bailian: TraceFormat = {
 };
 
 interface Chat {
+  readonly line: number;
   readonly parent: string | null;
   readonly request: TraceRequest;
 }
@@ -31,7 +32,7 @@ interface Chat {
 async function readBailian(path: string, options: ReadOptions): Promise<Trace> {
   const account = new RowAccount(path, options);
   const chats = new Map<string, Chat>();
-  await readJsonlRows(path, account, (row) => {
+  await readJsonlRows(path, account, (row, line) => {
     const id = idField(row, "chat_id");
     if (chats.has(id)) throw new BadRow(`chat_id ${id} occurred before`);
     const parent = row["parent_chat_id"] == null ? "-1" : idField(row, "parent_chat_id");
@@ -46,9 +47,25 @@ async function readBailian(path: string, options: ReadOptions): Promise<Trace> {
       recorded: newRecorded({ output_tokens: integerField(row, "output_length", 1) }),
       metadata: { ...(type === null ? {} : { type }), ...(turn === null ? {} : { turn }) },
     });
-    chats.set(id, { parent: parent === "-1" ? null : parent, request });
+    chats.set(id, { line, parent: parent === "-1" ? null : parent, request });
   });
+  refuseBeforeParent(account, chats);
   return chain(path, account, chats);
+}
+
+/** What follows a refused chat starts a job, as after one that is not in the file. */
+function refuseBeforeParent(account: RowAccount, chats: Map<string, Chat>): void {
+  const early: [id: string, line: number, reason: string][] = [];
+  for (const [id, { line, parent, request }] of chats) {
+    const before = parent === null ? undefined : chats.get(parent)?.request;
+    if (before === undefined || (request.arrival_ms as Ms) >= (before.arrival_ms as Ms)) continue;
+    const reason = `chat ${id} is at ${request.arrival_ms} ms, before its parent ${parent} (${before.arrival_ms} ms)`;
+    early.push([id, line, reason]);
+  }
+  for (const [id, line, reason] of early) {
+    account.revoke(line, reason);
+    chats.delete(id);
+  }
 }
 
 /** Follows each chat to its root, whose id names the job. A parent outside the file makes a chat a root, and is noted. */
