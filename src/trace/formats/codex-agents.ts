@@ -70,12 +70,13 @@ export class CodexThread {
   close(id: string): void {
     this.turns.push({ id, calls: this.#calls, heard: this.#heard });
     this.#heard = [];
+    this.#calls = [];
   }
 
+  /** What an answer without usage called and heard goes to the next request. */
   proceed(): void {
     this.#heard = [...this.#heard, ...this.#next];
     this.#next = [];
-    this.#calls = [];
   }
 
   /** Requests whose calls named `thread`, in order. */
@@ -198,7 +199,8 @@ class Links {
     const own = this.#all(thread);
     const first = own[0] as TraceRequest;
     const callers = parent.callers(thread).map((id) => this.#at(id));
-    const started = callers[0] ?? this.#all(parent).findLast((one) => isBefore(one, first));
+    const told = callers[0] !== undefined && isBefore(callers[0], first) ? callers[0] : undefined;
+    const started = told ?? this.#all(parent).findLast((one) => isBefore(one, first));
     const starts = new Map([[0, started]]);
     // Each later call wakes it again.
     for (const caller of callers.slice(1)) {
