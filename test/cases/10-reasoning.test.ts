@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { C, DONE, FIN, R, U } from "../stub/events.ts";
+import { C, DONE, event, FIN, R, U } from "../stub/events.ts";
 import { observe, observeChat, tpot } from "../stub/observe.ts";
 
 describe("case 10: reasoning before content", () => {
@@ -50,5 +50,17 @@ describe("case 10: reasoning before content", () => {
       [220, FIN("length") + U(1) + DONE],
     ]);
     expect([seen.failure, seen.first_token_ms, seen.first_output_ms]).toEqual([null, 200, null]);
+  });
+
+  it.each([
+    ["in the completion", { completion_tokens: 5, total_tokens: 12 }],
+    ["beside it, as the total shows", { completion_tokens: 2, total_tokens: 12 }],
+  ])("counted %s, it is output", async (_name, counts) => {
+    const told = { prompt_tokens: 7, ...counts, completion_tokens_details: { reasoning_tokens: 3 } };
+    const seen = await observeChat([
+      [200, C({ reasoning_content: "a" })],
+      [920, C({ content: "b" }) + FIN("stop") + event({ choices: [], usage: told }) + DONE],
+    ]);
+    expect([seen.output_tokens, seen.reasoning_tokens, seen.prompt_tokens]).toEqual([5, 3, 7]);
   });
 });

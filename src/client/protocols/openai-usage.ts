@@ -19,6 +19,11 @@ export function readUsage(usage: unknown, delta: Delta): void {
     delta.cached_tokens;
   delta.reasoning_tokens =
     asCount(output?.["reasoning_tokens"]) ?? asCount(fields["reasoning_tokens"]) ?? delta.reasoning_tokens;
+  // Some count reasoning beside the completion, and only their total tells: it is output all the same.
+  const { prompt_tokens, output_tokens, reasoning_tokens } = delta;
+  if (prompt_tokens === null || output_tokens === null || reasoning_tokens === null) return;
+  if (asCount(fields["total_tokens"]) === prompt_tokens + output_tokens + reasoning_tokens)
+    delta.output_tokens = output_tokens + reasoning_tokens;
 }
 
 /**
