@@ -1,6 +1,6 @@
 /** What `reprise generate` can be told: one schema for flags and files, and the table that makes flags of it. */
 import { z } from "zod";
-import { formatDuration } from "../core/duration.ts";
+import type { Ms } from "../core/units.ts";
 import { UserError } from "../core/failure.ts";
 import { parseDistribution } from "./distribution.ts";
 import { findConflict } from "./flag-conflicts.ts";
@@ -234,9 +234,14 @@ function withDefaults(flags: readonly GenerateFlag[]): GenerateFlag[] {
   return flags.map((flag) => {
     const value = defaults[flag.key];
     if (value === null) return flag;
-    const shown = flag.value === "duration" ? formatDuration(value as number) : String(value);
+    const shown = flag.value === "duration" ? typedDuration(value as number) : String(value);
     return { ...flag, help: `${flag.help} (default: ${shown})` };
   });
+}
+
+/** As one would type it. */
+function typedDuration(ms: Ms): string {
+  return ms % 3_600_000 === 0 ? `${ms / 3_600_000}h` : `${ms / 1000}s`;
 }
 
 function flagOf(key: keyof GenerateOptions): string {
