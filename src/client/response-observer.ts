@@ -134,6 +134,15 @@ export class ResponseObserver implements EventSink {
     if (this.#reasoning !== null && this.#reasoning.length > 0)
       seen.reasoning = secrets.redact(this.#reasoning.join(""));
     if (seen.prompt_tokens !== null) seen.prompt_tokens_source = "server";
+    if (
+      seen.cached_tokens !== null &&
+      seen.prompt_tokens !== null &&
+      seen.cached_tokens > seen.prompt_tokens
+    ) {
+      this.note(`cached_tokens ${seen.cached_tokens} of a prompt of ${seen.prompt_tokens}: not taken`);
+      seen.cached_tokens = null;
+      if (seen.engine !== null) seen.engine = { ...seen.engine, cached_tokens: null };
+    }
     // A server that counts 0 tokens in an answer that has some does not count.
     if (seen.output_tokens === 0 && seen.chunks > 0) seen.output_tokens = null;
     if (seen.output_tokens === null) seen.output_tokens = this.#tokens.ownTotal;

@@ -74,6 +74,14 @@ describe("case 13: where usage lives", () => {
     expect([seen.prompt_tokens, seen.prompt_tokens_source]).toEqual([null, "none"]);
   });
 
+  it("more cached tokens than the prompt has are no count", async () => {
+    const seen = await observe([
+      [10, R("A") + FIN("stop") + U(1, { prompt_tokens_details: { cached_tokens: 8 } }) + DONE],
+    ]);
+    expect([seen.prompt_tokens, seen.cached_tokens]).toEqual([7, null]);
+    expect(seen.notes.join()).toContain("not taken");
+  });
+
   it("absent: payload chunks, and said so", async () => {
     const seen = await observe([[10, R("A") + R("B") + FIN("stop") + DONE]]);
     expect([seen.output_tokens, seen.output_tokens_source]).toEqual([2, "chunks"]);
