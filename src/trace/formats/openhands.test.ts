@@ -69,6 +69,33 @@ describe("openhands V0", () => {
     { id: 8, timestamp: iso(8000), source: "agent", action: "message", args: { content: "done" } },
   ];
 
+  it("tells the model what it recalled of its workspace", async () => {
+    const recall = (id: number, extras: object): object => ({
+      id,
+      timestamp: iso(120),
+      source: "environment",
+      observation: "recall",
+      content: "Added workspace context",
+      extras: { recall_type: "workspace_context", ...extras },
+    });
+    const knowledge = [{ name: "github", trigger: "github", content: "use the API" }];
+    const trace = await readWritten(openhands, [
+      ...events.slice(0, 3),
+      recall(20, { repo_instructions: "run make", microagent_knowledge: knowledge }),
+      recall(21, { repo_instructions: "", microagent_knowledge: [] }),
+      ...events.slice(3),
+    ]);
+    expect(trace.requests.at(0)?.prompt).toMatchObject({
+      messages: [
+        { role: "system" },
+        { role: "user", content: "go" },
+        { role: "user", content: "run make\n\nuse the API" },
+      ],
+    });
+    expect(trace.rows.skipped).toMatchObject({ "observation recall": 1 });
+    expect(rowsAddUp(trace)).toBe(true);
+  });
+
   it("counts a response once by its id, however many events repeat it", async () => {
     const trace = await readWritten(openhands, events, { name: "job.json" });
     expect(trace.requests.map(({ recorded }) => recorded)).toMatchObject([

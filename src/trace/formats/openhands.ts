@@ -242,6 +242,12 @@ class EventReader {
     const metadata = isObject(row["tool_call_metadata"]) ? row["tool_call_metadata"] : null;
     const call = scalarText(metadata?.["tool_call_id"]);
     if (call === "") {
+      const known = kind === "recall" ? recalledText(row["extras"]) : "";
+      if (known !== "") {
+        this.#history.push({ role: "user", content: known });
+        this.#input(time);
+        return undefined;
+      }
       if (row["source"] === "user" || kind === "agent_state_changed" || kind === "null" || kind === "recall")
         return `observation ${kind}`;
       if (this.#last === null) return `observation ${kind}`;
@@ -270,4 +276,19 @@ class EventReader {
     if (instant === null) throw new BadRow('"timestamp" is no instant');
     return this.#axis.at(instant);
   }
+}
+
+/** What the agent was told of its workspace; the words around it are the agent's own. */
+function recalledText(extras: unknown): string {
+  if (!isObject(extras)) return "";
+  const pieces = Array.isArray(extras["microagent_knowledge"]) ? extras["microagent_knowledge"] : [];
+  return [
+    extras["repo_instructions"],
+    extras["additional_agent_instructions"],
+    extras["conversation_instructions"],
+    ...pieces.map((piece) => (isObject(piece) ? piece["content"] : null)),
+  ]
+    .map(scalarText)
+    .filter((text) => text !== "")
+    .join("\n\n");
 }
