@@ -159,7 +159,7 @@ export class TrajectoryReader {
   #ask(row: JsonObject, walk: Walk, time: Ms | null): void {
     const span = this.#invocation(row);
     const metrics = isObject(row["metrics"]) ? row["metrics"] : {};
-    const prompt_tokens = optionalInteger(metrics, "prompt_tokens");
+    const prompt_tokens = optionalInteger(metrics, "prompt_tokens") ?? idsOf(metrics["prompt_token_ids"]);
     if (walk.history.length === 0 && prompt_tokens === null)
       throw new BadRow("an agent step with neither messages nor prompt tokens before it");
     const end = span?.end ?? time;
@@ -195,7 +195,8 @@ export class TrajectoryReader {
           sent_ms: sent,
           end_ms: end,
           prompt_tokens,
-          output_tokens: optionalInteger(metrics, "completion_tokens"),
+          output_tokens:
+            optionalInteger(metrics, "completion_tokens") ?? idsOf(metrics["completion_token_ids"]),
           cached_tokens: optionalInteger(metrics, "cached_tokens"),
         }),
         response_text: textOf(row["message"]) || null,
@@ -286,6 +287,11 @@ export class TrajectoryReader {
     if (instant === null) throw new BadRow(`"timestamp" is no instant: ${textOf(value)}`);
     return this.#axis.at(instant);
   }
+}
+
+/** How many tokens a list of ids holds; agents that train models write the ids alone. */
+function idsOf(ids: unknown): number | null {
+  return Array.isArray(ids) && ids.length > 0 ? ids.length : null;
 }
 
 function resultsOf(row: JsonObject): JsonObject[] {

@@ -96,6 +96,22 @@ describe("atif", () => {
     expect(linksOf(trace)["s/2"]).toEqual([["s/1"], null]);
   });
 
+  it("counts token ids where no counts are told", async () => {
+    const metrics = { prompt_token_ids: [5, 6, 7], completion_token_ids: [8, 9] };
+    const trace = await readWritten(
+      atif,
+      document([
+        user(0, "q"),
+        { step_id: 2, source: "agent", message: "a", metrics },
+        { step_id: 3, source: "agent", message: "b", metrics: { ...metrics, prompt_tokens: 4 } },
+      ]),
+    );
+    expect(trace.requests.map(({ recorded }) => [recorded?.prompt_tokens, recorded?.output_tokens])).toEqual([
+      [3, 2],
+      [4, 2],
+    ]);
+  });
+
   it("forks and joins embedded sub-agents, leaves out steps that no model made", async () => {
     const sub = {
       ...document([user(3, "sub q"), { step_id: 2, source: "agent", message: "sub a", ...invocation(3, 5) }]),
