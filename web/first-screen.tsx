@@ -220,13 +220,16 @@ export function PairView({ page, pair }: { readonly page: PageData; readonly pai
   return (
     <div>
       <h3>
-        {name(pair.b)} against {name(pair.a)}
+        {name(pair.b)} against {name(pair.a)}{" "}
+        <small>
+          over the {pair.paired_jobs} {pair.paired_jobs === 1 ? "job" : "jobs"} ok in both
+        </small>
       </h3>
       <div class="scroll" tabIndex={0} role="region" aria-label={`${name(pair.b)} against ${name(pair.a)}`}>
         <table>
           <thead>
             <tr>
-              <th>over the {pair.paired_jobs} jobs ok in both</th>
+              <th>statistic</th>
               <th class="n">{name(pair.a)}</th>
               <th class="n">{name(pair.b)}</th>
               <th class="n">change</th>
