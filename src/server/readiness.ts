@@ -6,6 +6,7 @@ import { connect, createServer } from "node:net";
 import { sleep, sleepUntil, type Clock } from "../core/clock.ts";
 import { formatDuration } from "../core/duration.ts";
 import { EXIT, UserError } from "../core/failure.ts";
+import { drawSeed } from "../core/random.ts";
 import { RealClock } from "../core/real-clock.ts";
 import { shortText } from "../core/terminal-text.ts";
 import type { Ms } from "../core/units.ts";
@@ -66,16 +67,21 @@ export async function assertPortFree(
   }
 }
 
-/** A port that is free now. */
+/** Below the ports that outgoing connections get (32768 on Linux, 49152 elsewhere), and above those that services have. */
+const FIRST_PORT = 20_000;
+const PORTS = 12_000;
+let nextPort = drawSeed() % PORTS;
+
+/**
+ * A port that is free now, and that no outgoing connection of this machine takes before a slow server listens on it. Two calls
+ * give two ports.
+ */
 export async function freePort(host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, host, () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
+  for (let tried = 0; tried < PORTS; tried++) {
+    const port = FIRST_PORT + (nextPort++ % PORTS);
+    if (await bindable(host, port)) return port;
+  }
+  throw new UserError(`no port of ${host} is free`, { exitCode: EXIT.unreachable });
 }
 
 /** Resolves when the launched server answers a completion. Every other end is a `UserError` with its last log lines. */
