@@ -74,8 +74,10 @@ export abstract class MadeList<T> implements List<T> {
   }
 
   slice(start = 0, end = this.length): T[] {
+    const place = (index: number): number => Math.max(0, index < 0 ? index + this.length : index);
     const items: T[] = [];
-    for (let index = start; index < Math.min(end, this.length); index++) items.push(this.make(index));
+    for (let index = place(start); index < Math.min(place(end), this.length); index++)
+      items.push(this.make(index));
     return items;
   }
 }
