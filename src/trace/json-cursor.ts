@@ -48,33 +48,34 @@ export class JsonCursor {
 
   /** A name or an id: printable ASCII without escapes, its place in `from` and `to`. Called at the quote. */
   name(): void {
+    if (!this.#opens()) return;
     const { bytes } = this;
-    let at = this.at;
-    if (bytes[at] !== QUOTE) {
-      this.lost = true;
-      return;
-    }
-    const from = ++at;
+    let at = this.from;
     while (PLAIN[bytes[at] as number] === ASCII) at++;
-    if (bytes[at] !== QUOTE) this.lost = true;
-    this.from = from;
-    this.to = at;
-    this.at = at + 1;
+    this.#ends(at);
   }
 
   /** A text, with the escapes that `JSON.stringify` writes and any UTF-8. Called at the quote. */
   text(): void {
+    if (!this.#opens()) return;
     const { bytes } = this;
-    let at = this.at;
-    if (bytes[at] !== QUOTE) {
-      this.lost = true;
-      return;
-    }
-    const from = ++at;
+    let at = this.from;
     while (PLAIN[bytes[at] as number] !== OTHER || (bytes[at] === BACKSLASH && isShortEscape(bytes[++at])))
       at++;
-    if (bytes[at] !== QUOTE) this.lost = true;
-    this.from = from;
+    this.#ends(at);
+  }
+
+  /** Whether a quote stands here; the string then begins at `from`. */
+  #opens(): boolean {
+    this.from = this.at + 1;
+    if (this.bytes[this.at] === QUOTE) return true;
+    this.lost = true;
+    return false;
+  }
+
+  /** Ends the string at `at`, where its other quote must stand. */
+  #ends(at: number): void {
+    if (this.bytes[at] !== QUOTE) this.lost = true;
     this.to = at;
     this.at = at + 1;
   }
