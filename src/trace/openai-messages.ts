@@ -118,9 +118,10 @@ function splitContent(content: unknown): Split {
   const texts: string[] = [];
   const calls: JsonObject[] = [];
   const results: { id: JsonValue | undefined; text: string }[] = [];
-  for (const part of parts) {
-    if (typeof part === "string") texts.push(part);
-    if (!isObject(part)) continue;
+  for (const item of parts) {
+    if (typeof item === "string") texts.push(item);
+    if (!isObject(item)) continue;
+    const part = fromConverse(item);
     // The AI SDK for JavaScript writes tool-call, tool-result.
     const type = scalarText(part["type"]).replaceAll("-", "_");
     const called = part["function_call"] ?? part["functionCall"];
@@ -144,6 +145,18 @@ function splitContent(content: unknown): Split {
     else if (!isReasoning(type)) texts.push(partText(part, type));
   }
   return { text: texts.filter((text) => text !== "").join("\n"), calls, results };
+}
+
+/** A block of Bedrock's Converse, which names its kind by its key, as one that has a type. */
+function fromConverse(part: JsonObject): JsonObject {
+  if (part["type"] !== undefined) return part;
+  const { toolUse: use, toolResult: result } = part;
+  if (isObject(use)) return { ...use, type: "tool_use", id: use["toolUseId"] };
+  if (isObject(result)) return { ...result, type: "tool_result", tool_use_id: result["toolUseId"] };
+  if (isObject(part["reasoningContent"]) || isObject(part["cachePoint"])) return { type: "reasoning" };
+  const media = ["image", "document", "video"].find((key) => isObject(part[key]));
+  if (media !== undefined) return { type: media };
+  return part["json"] === undefined ? part : { text: JSON.stringify(part["json"]) };
 }
 
 /** An output that names its kind: `{type: "text", value}`. */

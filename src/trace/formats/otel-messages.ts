@@ -135,22 +135,33 @@ function fromEvents(span: Span, side: "input" | "output"): unknown {
     if (side === "output" && name === "gen_ai.content.completion")
       return answers(attributes["gen_ai.completion"]);
     if (side === "output" && name === "gen_ai.choice") {
-      const message = decodeJson(held["message"] ?? held["gen_ai.event.content"]) ?? held;
-      messages.push(isObject(message) ? eventMessage(message, "assistant") : answers(message));
+      const told = decodeJson(held["message"] ?? held["gen_ai.event.content"]) ?? held;
+      const message = isObject(told) && isObject(told["message"]) ? told["message"] : told;
+      messages.push(isObject(message) ? eventMessage(message, "assistant") : answerOf(message));
     }
   }
   return messages.length > 0 ? messages : undefined;
 }
 
-function eventMessage(held: JsonObject, role: string): JsonObject {
-  const content = decodeJson(held["content"] ?? held["gen_ai.event.content"]);
+/** An answer that is a text, or parts without a message around them. */
+function answerOf(told: unknown): unknown {
+  const isParts = Array.isArray(told) && told.every((part) => isObject(part) && part["role"] === undefined);
+  return isParts ? { role: "assistant", content: told as JsonValue } : answers(told);
+}
+
+/** `gen_ai.event.content` (Azure) is the whole message; other exporters have one attribute a field. */
+function eventMessage(attributes: JsonObject, role: string): JsonObject {
+  const whole = decodeJson(attributes["gen_ai.event.content"]);
+  const held = isObject(whole) ? whole : attributes;
+  const content = isObject(whole) ? whole["content"] : decodeJson(attributes["content"] ?? whole);
   const calls = decodeJson(held["tool_calls"]);
-  const inner = isObject(content) && content["content"] !== undefined ? content : null;
+  const inner = isObject(content) ? content["content"] : undefined;
+  const id = held["tool_call_id"] ?? held["id"];
   return {
     role,
-    content: (inner?.["content"] ?? content ?? null) as JsonValue,
+    content: (inner ?? content ?? null) as JsonValue,
     ...(Array.isArray(calls) ? { tool_calls: calls as JsonValue } : {}),
-    ...(held["id"] === undefined ? {} : { tool_call_id: held["id"] }),
+    ...(id === undefined ? {} : { tool_call_id: id }),
   };
 }
 
