@@ -52,7 +52,6 @@ try {
     bundle: true,
     platform: "node",
     format: "esm",
-    external: ["undici"],
     logLevel: "error",
   });
   const port = await freePort();

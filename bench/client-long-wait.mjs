@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-// Inside the tree, so that undici is found.
 const outfile = `${root}bench/.client-long-wait.${process.pid}.mjs`;
 try {
   const entry = `${root}bench/client-long-wait.ts`;
@@ -15,7 +14,6 @@ try {
     bundle: true,
     platform: "node",
     format: "esm",
-    external: ["undici"],
     logLevel: "error",
   });
   process.exitCode =

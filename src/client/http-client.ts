@@ -12,7 +12,6 @@ import { HttpExchange, type ExchangeContext, type ExchangeRequest } from "./http
 import { Http1Transport } from "./http/http1-transport.ts";
 import { Http2Transport } from "./http/http2-transport.ts";
 import type { ConnectFailure, Transport } from "./http/transport.ts";
-import { UndiciTransport } from "./http/undici-transport.ts";
 import type { Protocol } from "./protocol.ts";
 import { BASE_HEADERS, checkUserHeaders, mergeHeaders } from "./request-headers.ts";
 import { TimeoutQueue } from "./timeout-queue.ts";
@@ -187,23 +186,13 @@ function hideSecrets(value: JsonValue): void {
   }
 }
 
-/** Undici only where our own transports do not reach: proxies. */
 function createTransport(options: HttpClientOptions, origin: URL): Transport {
   const { clock, insecure = false } = options;
   const ca = options.ca == null ? null : readCa(options.ca);
-  const tls = { insecure, ...(ca === null ? {} : { ca }) };
-  if (options.proxy != null)
-    return new UndiciTransport({
-      origin,
-      clock,
-      http2: options.http2 === true,
-      proxy: options.proxy,
-      ...tls,
-    });
+  const way = { origin, clock, insecure, proxy: options.proxy ?? null, ...(ca === null ? {} : { ca }) };
   // Without TLS there is nothing by which a server could offer HTTP/2.
-  if (options.http2 === true && origin.protocol === "https:")
-    return new Http2Transport({ origin, clock, ...tls });
-  return new Http1Transport({ origin, clock, ...tls });
+  if (options.http2 === true && origin.protocol === "https:") return new Http2Transport(way);
+  return new Http1Transport(way);
 }
 
 /** Reads the PEM file of `--ca`. */

@@ -22,10 +22,6 @@ it.skipIf(process.platform === "win32")(
         bundle: true,
         platform: "node",
         format: "esm",
-        // Undici is CommonJS.
-        banner: {
-          js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
-        },
         logLevel: "silent",
       });
       const { stdout } = await promisify(execFile)("sh", [

@@ -1,4 +1,4 @@
-/** What an HTTP client must do on real sockets, directly and through a proxy (undici). HTTP/2: client-http2.test.ts. */
+/** What an HTTP client must do on real sockets, directly and through a proxy. HTTP/2: client-http2.test.ts. */
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import zlib from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -331,4 +331,44 @@ it("a proxy gets its own credentials and not the server's; its connection is use
   expect(own.heads[0]).toContain(Buffer.from("me:proxy-pass").toString("base64"));
   expect(own.heads[0]).not.toContain("sk-server-key");
   expect(stub.requests[0]?.headers["authorization"]).toBe("Bearer sk-server-key");
+});
+
+it.each([
+  ["hangs up", null, "it closed the connection"],
+  [
+    "wants credentials",
+    "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n",
+    "407 Proxy Authentication Required",
+  ],
+  ["refuses", "HTTP/1.1 403 Forbidden\r\n\r\nno", "it answers 403 Forbidden"],
+  ["speaks something else", "SSH-2.0-x\r\n", "it does not speak HTTP"],
+])("a proxy that %s is a failure to connect, and is asked once", async (_name, answer, message) => {
+  const own = await startConnectProxy({ answer });
+  closers.push(() => own.close());
+  for (const more of [{}, { http2: true }]) {
+    const one = stubClient("https://127.0.0.1:9", { proxy: own.url, timeoutMs: 3000, ...more });
+    closers.push(() => one.close());
+    const seen = await send(one);
+    expect([seen.failure?.code, seen.sent_ms]).toEqual(["connect", null]);
+    expect(seen.failure?.message).toContain(message);
+  }
+  expect(own.heads.length).toBe(2);
+});
+
+it.each([
+  ["a plain proxy", {}],
+  ["a proxy behind TLS", { tls: TLS }],
+] as const)("TLS through %s: the handshake is the server's", async (_name, options) => {
+  const stub = await stubFor(() => [{ bytes: ANSWER }], { tls: TLS });
+  const own = await startConnectProxy(options);
+  closers.push(() => own.close());
+  const url = stub.url.replace("127.0.0.1", "localhost");
+  const proxied = own.url.replace("127.0.0.1", "localhost");
+  const one = stubClient(url, { proxy: proxied, ca: TLS.cert });
+  closers.push(() => one.close());
+  const seen = await send(one);
+  expect([seen.failure, seen.text, own.heads.length]).toEqual([null, "AB", 1]);
+  const doubted = stubClient(url, { proxy: proxied });
+  closers.push(() => doubted.close());
+  expect((await send(doubted)).failure?.code).toBe("tls");
 });

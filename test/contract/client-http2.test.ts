@@ -4,6 +4,7 @@ import { constants, createSecureServer, type ServerHttp2Session, type ServerHttp
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, it } from "vitest";
 import type { HttpClient, HttpClientOptions } from "../../src/client/http-client.ts";
+import { startConnectProxy } from "../stub/connect-proxy.ts";
 import { DONE, FIN, R, U } from "../stub/events.ts";
 import { send, stubClient } from "../stub/send.ts";
 import { startStub } from "../stub/stub-server.ts";
@@ -168,6 +169,16 @@ it("speaks HTTP/1.1 with a server that offers no HTTP/2; the handshake is connec
   const plain = await startStub(() => [{ bytes: response([R("A"), TAIL]) }]);
   closers.push(() => plain.close());
   expect((await send(client(plain.url))).text).toBe("A");
+});
+
+it("goes through a proxy", async () => {
+  const stub = await http2Stub((stream) => answer(stream));
+  const proxy = await startConnectProxy();
+  closers.push(() => proxy.close());
+  const one = client(stub.url, { proxy: proxy.url });
+  const all = await Promise.all([send(one), send(one), send(one)]);
+  for (const seen of all) expect([seen.failure, seen.text]).toEqual([null, "AB"]);
+  expect([stub.sessions.length, proxy.heads.length]).toEqual([1, 1]);
 });
 
 it("nobody listens -> connect; an unknown certificate -> tls; a server that hangs up -> tls", async () => {

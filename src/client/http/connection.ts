@@ -5,8 +5,9 @@ import type { Clock, Timer } from "../../core/clock.ts";
 import type { Ms } from "../../core/units.ts";
 import { ResponseParser, type ResponseSink } from "./response-parser.ts";
 import type { ResponseHeaders } from "./response-headers.ts";
-import { socketFailure, type ConnectPhase } from "./socket-failure.ts";
+import { type ConnectPhase, socketFailure } from "./socket-failure.ts";
 import type { Exchange, ExchangeHandler } from "./transport.ts";
+import { openTunnel, type Proxy } from "./tunnel.ts";
 
 export interface Origin {
   /** Name or address, without brackets. */
@@ -17,6 +18,7 @@ export interface Origin {
     readonly insecure: boolean;
     readonly servername: string;
   } | null;
+  readonly proxy: Proxy | null;
 }
 
 /** Where a connection goes when it is free again, and who hears that it is gone. */
@@ -37,7 +39,7 @@ const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024);
 
 export class Connection implements ResponseSink, Exchange {
   readonly #owner: ConnectionOwner;
-  readonly #socket: Socket;
+  #socket: Socket;
   readonly #parser: ResponseParser;
   #phase: ConnectPhase = "connecting";
   #handler: ExchangeHandler | null = null;
@@ -64,6 +66,14 @@ export class Connection implements ResponseSink, Exchange {
     this.#request = request;
     this.#handler = handler;
     this.#started = owner.clock.now();
+    if (origin.proxy !== null) {
+      this.#socket = openTunnel(origin.proxy, origin.host, origin.port, (failure) => {
+        if (this.#closed) return;
+        if (failure === null) this.#takeTunnel(origin);
+        else this.#end(failure.code, failure.message, owner.clock.now());
+      });
+      return;
+    }
     const options = {
       host: origin.host,
       port: origin.port,
@@ -86,22 +96,38 @@ export class Connection implements ResponseSink, Exchange {
       this.#socket = netConnect(options);
       this.#socket.once("connect", () => this.#ready());
     } else {
-      const { context, insecure, servername } = origin.tls;
-      this.#socket = tlsConnect({
-        ...options,
-        secureContext: context,
-        rejectUnauthorized: !insecure,
-        ALPNProtocols: ["http/1.1"],
-        ...(servername === "" ? {} : { servername }),
-      });
+      this.#socket = tlsConnect({ ...options, ...secureOptions(origin.tls) });
       this.#socket.once("connect", () => {
         this.#phase = "tls";
       });
       this.#socket.once("secureConnect", () => this.#ready());
     }
-    this.#socket.on("end", () => this.#ended(owner.clock.now()));
-    this.#socket.on("error", (error) => this.#failed(error, owner.clock.now()));
-    this.#socket.on("close", () => this.#ended(owner.clock.now()));
+    this.#listen();
+  }
+
+  /** The socket leads to the server now. It reads into buffers of its own: the shared one can be given to a new socket only. */
+  #takeTunnel(origin: Origin): void {
+    const { clock } = this.#owner;
+    if (origin.tls !== null) {
+      this.#phase = "tls";
+      this.#socket = tlsConnect({ socket: this.#socket, ...secureOptions(origin.tls) });
+      this.#socket.once("secureConnect", () => this.#ready());
+    }
+    this.#listen();
+    this.#socket.on("data", (bytes: Buffer) => {
+      const now = clock.now();
+      this.#read(bytes, bytes.length, now);
+      clock.poll(now);
+    });
+    this.#socket.resume();
+    if (origin.tls === null) this.#ready();
+  }
+
+  #listen(): void {
+    const { clock } = this.#owner;
+    this.#socket.on("end", () => this.#ended(clock.now()));
+    this.#socket.on("error", (error) => this.#failed(error, clock.now()));
+    this.#socket.on("close", () => this.#ended(clock.now()));
   }
 
   get open(): boolean {
@@ -261,4 +287,13 @@ export class Connection implements ResponseSink, Exchange {
     this.#socket.destroy();
     this.#owner.gone(this, now);
   }
+}
+
+function secureOptions({ context, insecure, servername }: NonNullable<Origin["tls"]>) {
+  return {
+    secureContext: context,
+    rejectUnauthorized: !insecure,
+    ALPNProtocols: ["http/1.1"],
+    ...(servername === "" ? {} : { servername }),
+  };
 }

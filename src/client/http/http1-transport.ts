@@ -3,12 +3,13 @@
  * kept alive between them. Nothing is ever sent twice.
  */
 import { isIP } from "node:net";
-import { createSecureContext } from "node:tls";
+import { createSecureContext, type SecureContext } from "node:tls";
 import type { Clock } from "../../core/clock.ts";
 import type { Ms } from "../../core/units.ts";
 import { Connection, type ConnectionOwner, type Origin } from "./connection.ts";
 import { IdleLimit } from "./idle-limit.ts";
 import type { ResponseHeaders } from "./response-headers.ts";
+import { parseProxy } from "./tunnel.ts";
 import type {
   ConnectFailure,
   Exchange,
@@ -26,6 +27,8 @@ export interface Http1Options {
   readonly insecure?: boolean;
   /** PEM of further certificate authorities, used instead of the built-in ones. */
   readonly ca?: string | Buffer;
+  /** URL of an HTTP proxy; its credentials, if any, go to the proxy only. */
+  readonly proxy?: string | null;
 }
 
 /** Idle sockets that may not be used are kept to learn the server's limit from, but not many. */
@@ -185,16 +188,18 @@ const NOTHING = {
   readDone: (): void => undefined,
 };
 
-/** Host, port and TLS context of an origin. */
+/** Host, port, TLS context and proxy of an origin. */
 export function originOf(options: Http1Options): Origin {
-  const { origin } = options;
+  const { origin, ca, insecure = false } = options;
   const host = origin.hostname.replace(/^\[|\]$/g, "");
-  if (origin.protocol !== "https:") return { host, port: Number(origin.port || 80), tls: null };
   // One context for all connections: making one loads the certificate store, which takes milliseconds.
-  const context = createSecureContext(options.ca === undefined ? {} : { ca: options.ca });
+  const context = (): SecureContext => createSecureContext(ca === undefined ? {} : { ca });
+  const proxy = options.proxy == null ? null : parseProxy(options.proxy, context, insecure);
+  if (origin.protocol !== "https:") return { host, port: Number(origin.port || 80), tls: null, proxy };
   return {
     host,
     port: Number(origin.port || 443),
-    tls: { context, insecure: options.insecure ?? false, servername: isIP(host) === 0 ? host : "" },
+    tls: { context: context(), insecure, servername: isIP(host) === 0 ? host : "" },
+    proxy,
   };
 }

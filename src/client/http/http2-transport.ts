@@ -4,6 +4,7 @@
  * that does not offer HTTP/2 is spoken to in HTTP/1.1.
  */
 import { type ClientHttp2Session, connect as http2Connect } from "node:http2";
+import type { Socket } from "node:net";
 import { connect as tlsConnect, type TLSSocket } from "node:tls";
 import type { Clock } from "../../core/clock.ts";
 import type { Ms } from "../../core/units.ts";
@@ -12,6 +13,7 @@ import { type Http1Options, Http1Transport, originOf } from "./http1-transport.t
 import { Http2Exchange, type Http2Request } from "./http2-exchange.ts";
 import { type ConnectPhase, type SocketFailure, socketFailure } from "./socket-failure.ts";
 import type { Exchange, ExchangeHandler, RequestParts, Transport, WireRequest } from "./transport.ts";
+import { openTunnel } from "./tunnel.ts";
 
 /** Windows wide enough that a stream never waits for us. */
 const STREAM_WINDOW = 4 << 20;
@@ -42,7 +44,7 @@ export class Http2Transport implements Transport {
   readonly #origin: Origin & { readonly tls: NonNullable<Origin["tls"]> };
   readonly #http1: Http1Transport;
   readonly #sessions: OpenSession[] = [];
-  readonly #sockets = new Set<TLSSocket>();
+  readonly #sockets = new Set<Socket>();
   /** For a connection that is being opened. */
   #waiting: Waiting[] = [];
   #isOpening = false;
@@ -99,11 +101,24 @@ export class Http2Transport implements Transport {
   #open(): void {
     if (this.#isOpening) return;
     this.#isOpening = true;
-    let phase: ConnectPhase = "connecting";
-    const { host, port, tls } = this.#origin;
+    const { host, port, proxy } = this.#origin;
+    if (proxy === null) {
+      this.#secure({ host, port });
+      return;
+    }
+    const tunnel = openTunnel(proxy, host, port, (failure) => {
+      if (failure === null) this.#secure({ socket: tunnel });
+      else this.#refused(failure);
+    });
+    this.#sockets.add(tunnel);
+    tunnel.once("close", () => this.#sockets.delete(tunnel));
+  }
+
+  #secure(way: { readonly host: string; readonly port: number } | { readonly socket: Socket }): void {
+    let phase: ConnectPhase = "socket" in way ? "tls" : "connecting";
+    const { tls } = this.#origin;
     const options = {
-      host,
-      port,
+      ...way,
       secureContext: tls.context,
       rejectUnauthorized: !tls.insecure,
       ALPNProtocols: ["h2", "http/1.1"],

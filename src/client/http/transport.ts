@@ -1,5 +1,5 @@
 /**
- * What carries an HTTP exchange: our own HTTP/1.1 (http1-transport.ts) or undici (undici-transport.ts). It knows sockets and
+ * What carries an HTTP exchange: HTTP/1.1 (http1-transport.ts) or HTTP/2 (http2-transport.ts). It knows sockets and
  * instants and nothing of models. All instants are on the clock it was given.
  */
 import type { FailureCode } from "../../core/failure.ts";
