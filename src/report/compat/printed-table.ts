@@ -1,8 +1,9 @@
 /** The tables that those tools print: 50 columns, labels in 40, two decimals. Scripts grep them. */
 import type { Manifest } from "../../record/manifest.ts";
+import type { ReportInput } from "../report-format.ts";
 import { METRIC_COLUMNS } from "./metric-columns.ts";
 import { probeFacts } from "./probe-facts.ts";
-import { percentileWord, type ResultSettings } from "./result-settings.ts";
+import { percentileWord, type ResultSettings, resultSettings } from "./result-settings.ts";
 import { sampleStatistics } from "./sample-statistics.ts";
 import type { ServedRun } from "./served-run.ts";
 import { goodputOf, perSecond } from "./serving-result.ts";
@@ -30,9 +31,10 @@ export const decimals = (label: string, value: number, digits = 2): string =>
 export function renderServingTable(
   tool: "vllm" | "fastdeploy",
   served: ServedRun,
-  settings: ResultSettings,
-  manifest: Manifest,
+  input: ReportInput,
 ): string {
+  const { manifest } = input.analysis;
+  const settings = resultSettings(manifest, input.options);
   const ours = tool === "vllm";
   const { options } = manifest;
   const lines = [heading(TITLE, "="), count("Successful requests:", served.completed)];

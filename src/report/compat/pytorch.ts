@@ -2,11 +2,11 @@
 import type { JsonValue } from "../../core/json.ts";
 import { redactedJson } from "../../record/redacted-json.ts";
 import type { ReportFormat, ReportInput } from "../report-format.ts";
-import { fastdeployResult } from "./fastdeploy.ts";
+import { fastdeployResult, fastdeployServedRun } from "./fastdeploy.ts";
 import { resultSettings } from "./result-settings.ts";
-import { readServedRun, type SampleName } from "./served-run.ts";
+import type { SampleName } from "./served-run.ts";
 import { metricKeys } from "./serving-result.ts";
-import { vllmResult } from "./vllm.ts";
+import { vllmResult, vllmServedRun } from "./vllm.ts";
 
 export const pytorch: ReportFormat = {
   name: "pytorch",
@@ -26,11 +26,7 @@ export async function pytorchRecords(input: ReportInput): Promise<readonly JsonV
   const settings = resultSettings(manifest, input.options);
   const isFastdeploy = manifest.options["result_format"] === "fastdeploy";
   const result = isFastdeploy ? await fastdeployResult(input) : await vllmResult(input);
-  const served = await readServedRun(input, {
-    detailed: false,
-    untilEnd: isFastdeploy && manifest.target.backend.includes("chat"),
-    dropEmpty: isFastdeploy,
-  });
+  const served = await (isFastdeploy ? fastdeployServedRun : vllmServedRun)(input, false);
   const values = metricKeys(served, METRICS, [99]);
   const extra = Object.fromEntries(
     Object.entries(result).filter(([key]) => !LEFT_OUT.includes(key) && !(key in values)),

@@ -1,7 +1,8 @@
-/** What the result files of vLLM and FastDeploy have in common: throughput, chosen metrics, goodput. */
+/** What the result files of vLLM and FastDeploy have in common: what ran, throughput, chosen metrics, goodput. */
 import type { JsonValue } from "../../core/json.ts";
+import type { Manifest } from "../../record/manifest.ts";
 import { METRIC_COLUMNS, type MetricColumn, metricKey } from "./metric-columns.ts";
-import { percentileWord, type ResultSettings } from "./result-settings.ts";
+import { percentileWord, type ResultSettings, trafficOf } from "./result-settings.ts";
 import { sampleStatistics } from "./sample-statistics.ts";
 import type { SampleName, ServedRun } from "./served-run.ts";
 
@@ -10,6 +11,34 @@ type Result = Record<string, JsonValue>;
 /** `count` per second of the run; 0 for a run that sent nothing. */
 export function perSecond(count: number, { duration_ms }: ServedRun): number {
   return duration_ms > 0 ? (count * 1000) / duration_ms : 0;
+}
+
+/** What was asked of which model; `--metadata` wins over what stands before it. */
+export function askedOf(manifest: Manifest, settings: ResultSettings): Result {
+  return {
+    label: manifest.label,
+    model_id: settings.model,
+    tokenizer_id: settings.tokenizer,
+    num_prompts: manifest.plan.requests,
+    ...manifest.metadata,
+    ...trafficOf(manifest),
+  };
+}
+
+/** Tokens, and what went through a second; the key of goodput is not the same in both files. */
+export function throughputOf(
+  served: ServedRun,
+  { goodput }: ResultSettings,
+  goodputKey: "request_goodput" | "request_goodput:",
+): Result {
+  return {
+    total_input_tokens: served.total_input,
+    total_output_tokens: served.total_output,
+    request_throughput: perSecond(served.completed, served),
+    [goodputKey]: goodputOf(served, goodput),
+    output_throughput: perSecond(served.total_output, served),
+    total_token_throughput: perSecond(served.total_input + served.total_output, served),
+  };
 }
 
 /** Requests that meet every bound, a second; `null` where no goodput was asked for. */

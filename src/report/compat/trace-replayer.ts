@@ -1,21 +1,19 @@
 /** The result file of the vLLM trace replayer, from the log. */
 import type { JsonValue } from "../../core/json.ts";
-import { redactedJson } from "../../record/redacted-json.ts";
 import type { ReportFormat, ReportInput } from "../report-format.ts";
 import { renderReplayerTable } from "./printed-table.ts";
+import { resultFormat } from "./result-format.ts";
 import { resultSettings } from "./result-settings.ts";
 import { sampleStatistics } from "./sample-statistics.ts";
-import { readServedRun, type ServedRun } from "./served-run.ts";
 import { detailsOf, perSecond } from "./serving-result.ts";
+import { vllmServedRun } from "./vllm.ts";
 
-export const traceReplayer: ReportFormat = {
+export const traceReplayer: ReportFormat = resultFormat({
   name: "trace-replayer",
-  title: "result file of the vLLM trace replayer; --table printed: its table",
-  render: async function* (input) {
-    if (input.options.table === "printed") yield renderReplayerTable(await replayerServedRun(input, false));
-    else yield `${redactedJson(await replayerResult(input))}\n`;
-  },
-};
+  tool: "the vLLM trace replayer",
+  result: replayerResult,
+  table: async (input) => renderReplayerTable(await vllmServedRun(input, false)),
+});
 
 const STATISTICS = [
   ["ttft", "ttft"],
@@ -29,7 +27,7 @@ export async function replayerResult(input: ReportInput): Promise<Record<string,
   const { manifest } = input.analysis;
   const { options } = manifest;
   const settings = resultSettings(manifest, input.options);
-  const served = await replayerServedRun(input, true);
+  const served = await vllmServedRun(input, true);
   const result: Record<string, JsonValue> = {
     date: settings.date,
     model_id: settings.model,
@@ -57,8 +55,4 @@ export async function replayerResult(input: ReportInput): Promise<Record<string,
     input_lens: served.requests.map(({ input_tokens }) => input_tokens),
     ...detailsOf(served),
   };
-}
-
-function replayerServedRun(input: ReportInput, detailed: boolean): Promise<ServedRun> {
-  return readServedRun(input, { detailed, untilEnd: false, dropEmpty: false });
 }

@@ -1,21 +1,19 @@
 /** The result file of `vllm bench serve`, from the log. */
 import type { JsonValue } from "../../core/json.ts";
-import { redactedJson } from "../../record/redacted-json.ts";
 import type { ReportFormat, ReportInput } from "../report-format.ts";
 import { renderServingTable } from "./printed-table.ts";
 import { probeFacts } from "./probe-facts.ts";
-import { resultSettings, trafficOf } from "./result-settings.ts";
+import { resultFormat } from "./result-format.ts";
+import { resultSettings } from "./result-settings.ts";
 import { readServedRun, type ServedRun } from "./served-run.ts";
-import { detailsOf, goodputOf, metricKeys, perSecond } from "./serving-result.ts";
+import { askedOf, detailsOf, metricKeys, throughputOf } from "./serving-result.ts";
 
-export const vllm: ReportFormat = {
+export const vllm: ReportFormat = resultFormat({
   name: "vllm",
-  title: "result file of vllm bench serve; --table printed: its table",
-  render: async function* (input) {
-    if (input.options.table === "printed") yield await vllmTable(input);
-    else yield `${redactedJson(await vllmResult(input))}\n`;
-  },
-};
+  tool: "vllm bench serve",
+  result: vllmResult,
+  table: async (input) => renderServingTable("vllm", await vllmServedRun(input, false), input),
+});
 
 /** One object; keys as that tool writes them. */
 export async function vllmResult(input: ReportInput): Promise<Record<string, JsonValue>> {
@@ -26,21 +24,11 @@ export async function vllmResult(input: ReportInput): Promise<Record<string, Jso
     date: settings.date,
     endpoint_type: settings.backend,
     backend: settings.backend,
-    label: manifest.label,
-    model_id: settings.model,
-    tokenizer_id: settings.tokenizer,
-    num_prompts: manifest.plan.requests,
-    ...manifest.metadata,
-    ...trafficOf(manifest),
+    ...askedOf(manifest, settings),
     duration: served.duration_ms / 1000,
     completed: served.completed,
     failed: served.failed,
-    total_input_tokens: served.total_input,
-    total_output_tokens: served.total_output,
-    request_throughput: perSecond(served.completed, served),
-    request_goodput: goodputOf(served, settings.goodput),
-    output_throughput: perSecond(served.total_output, served),
-    total_token_throughput: perSecond(served.total_input + served.total_output, served),
+    ...throughputOf(served, settings, "request_goodput"),
     ...(settings.detailed
       ? {
           input_lens: served.requests.map(({ input_tokens }) => input_tokens),
@@ -55,11 +43,7 @@ export async function vllmResult(input: ReportInput): Promise<Record<string, Jso
   };
 }
 
-async function vllmTable(input: ReportInput): Promise<string> {
-  const settings = resultSettings(input.analysis.manifest, input.options);
-  return renderServingTable("vllm", await vllmServedRun(input, false), settings, input.analysis.manifest);
-}
-
-function vllmServedRun(input: ReportInput, detailed: boolean): Promise<ServedRun> {
+/** As the trace replayer does: latency ends with the last chunk, and replies without a token count. */
+export function vllmServedRun(input: ReportInput, detailed: boolean): Promise<ServedRun> {
   return readServedRun(input, { detailed, untilEnd: false, dropEmpty: false });
 }
