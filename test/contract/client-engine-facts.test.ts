@@ -97,6 +97,18 @@ describe("the engine's own facts", () => {
     expect((await observe([[10, R("A") + FIN("stop") + DONE]])).engine).toBeNull();
   });
 
+  it("times that cannot be times are not taken: the server's clock stepped back", async () => {
+    const metrics = { queue_time_ms: -12.25, time_to_first_token_ms: 85.5, generation_time_ms: -1 };
+    const seen = await observe([
+      [10, R("A") + FIN("stop") + event({ choices: [], usage: usage(1), metrics }) + DONE],
+    ]);
+    expect(seen.engine).toMatchObject({ queue_ms: null, prefill_ms: 85.5, decode_ms: null });
+    const back = await observe([
+      [10, R("A", { arrival_time: 2 }) + R("B", { arrival_time: 1.5 }) + FIN("stop") + DONE],
+    ]);
+    expect(back.engine).toMatchObject({ prefill_ms: 2000, decode_ms: 0 });
+  });
+
   it("counts that cannot be counts are not taken", async () => {
     const seen = await observe([
       [

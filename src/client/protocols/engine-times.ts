@@ -1,6 +1,6 @@
 /** What engines say of one request besides the protocol: their own times. */
 import type { Delta } from "../protocol.ts";
-import { asCount, asFields, asNumber, type Fields } from "./json-event.ts";
+import { asCount, asFields, asTime, type Fields } from "./json-event.ts";
 
 /** llama.cpp's `timings`: ms. `prompt_n` counts the tokens that were computed, `cache_n` those taken from the cache. */
 export function readTimings(object: Fields, delta: Delta): void {
@@ -10,8 +10,8 @@ export function readTimings(object: Fields, delta: Delta): void {
   const computed = asCount(timings["prompt_n"]);
   delta.engine = {
     queue_ms: null,
-    prefill_ms: asNumber(timings["prompt_ms"]),
-    decode_ms: asNumber(timings["predicted_ms"]),
+    prefill_ms: asTime(timings["prompt_ms"]),
+    decode_ms: asTime(timings["predicted_ms"]),
     cached_tokens: cached,
     source: "llama.cpp timings",
   };
@@ -27,9 +27,9 @@ export function readTimings(object: Fields, delta: Delta): void {
 export function readVllmMetrics(object: Fields, delta: Delta): void {
   const metrics = asFields(object["metrics"]);
   if (metrics === null) return;
-  const queue = asNumber(metrics["queue_time_ms"]);
-  const prefill = asNumber(metrics["time_to_first_token_ms"]);
-  const decode = asNumber(metrics["generation_time_ms"]);
+  const queue = asTime(metrics["queue_time_ms"]);
+  const prefill = asTime(metrics["time_to_first_token_ms"]);
+  const decode = asTime(metrics["generation_time_ms"]);
   if (queue === null && prefill === null && decode === null) return;
   delta.engine = {
     queue_ms: queue,
@@ -45,9 +45,9 @@ export function readSimulated(object: Fields, delta: Delta): void {
   const times = asFields(object["reprise_sim"]);
   if (times === null) return;
   delta.engine = {
-    queue_ms: asNumber(times["queue_ms"]),
-    prefill_ms: asNumber(times["prefill_ms"]),
-    decode_ms: asNumber(times["decode_ms"]),
+    queue_ms: asTime(times["queue_ms"]),
+    prefill_ms: asTime(times["prefill_ms"]),
+    decode_ms: asTime(times["decode_ms"]),
     cached_tokens: asCount(times["cached_tokens"]),
     source: "sim",
   };
@@ -59,9 +59,9 @@ export function readMetaInfo(meta: Fields, delta: Delta): void {
   delta.output_tokens = asCount(meta["completion_tokens"]) ?? delta.output_tokens;
   const cached = asCount(meta["cached_tokens"]);
   delta.cached_tokens = cached ?? delta.cached_tokens;
-  const queue = asNumber(meta["queue_time"]);
-  const prefill = asNumber(meta["prefill_time"]);
-  const decode = asNumber(meta["decode_time"]);
+  const queue = asTime(meta["queue_time"]);
+  const prefill = asTime(meta["prefill_time"]);
+  const decode = asTime(meta["decode_time"]);
   if (cached === null && queue === null && prefill === null && decode === null) return;
   delta.engine = {
     queue_ms: queue === null ? null : queue * 1000,
@@ -80,14 +80,14 @@ export class ArrivalTimes {
   readonly #seconds: number[] = [];
 
   read(choice: Fields, delta: Delta): void {
-    const at = asNumber(choice["arrival_time"]);
+    const at = asTime(choice["arrival_time"]);
     if (at === null) return;
     this.#seconds.push(at);
     const first = this.#seconds[0] as number;
     delta.engine = {
       queue_ms: null,
       prefill_ms: first * 1000,
-      decode_ms: (at - first) * 1000,
+      decode_ms: at < first ? null : (at - first) * 1000,
       cached_tokens: null,
       source: "fastdeploy arrival_time",
       arrival_s: this.#seconds,

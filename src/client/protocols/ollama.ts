@@ -3,7 +3,7 @@ import { UserError } from "../../core/failure.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ModelRequest } from "../client.ts";
 import type { Delta, HttpRequest, Protocol, ResponseReader, ToolCallDelta } from "../protocol.ts";
-import { asCount, asFields, asNumber, asText, type Fields, JsonReader } from "./json-event.ts";
+import { asCount, asFields, asTime, asText, type Fields, JsonReader } from "./json-event.ts";
 
 const GENERATE = "/api/generate";
 const NS_PER_MS = 1e6;
@@ -23,7 +23,7 @@ class OllamaReader extends JsonReader {
     delta.done = true;
     delta.prompt_tokens = asCount(object["prompt_eval_count"]);
     delta.output_tokens = asCount(object["eval_count"]);
-    const [prefill, decode] = [asNumber(object["prompt_eval_duration"]), asNumber(object["eval_duration"])];
+    const [prefill, decode] = [asTime(object["prompt_eval_duration"]), asTime(object["eval_duration"])];
     if (prefill !== null || decode !== null) {
       delta.engine = {
         queue_ms: null,
