@@ -118,6 +118,18 @@ describe("ranking", () => {
     expect(none.winner).toBeNull();
     expect(none.reason).toContain("1 × 3 of 100 requests failed");
     expect(none.pareto.front).toEqual([]);
+    expect(none.reason).not.toContain("--max-lateness");
+    const limited = cellResult("limited", best, {
+      runs: [
+        {
+          ...(small.runs[0] as CellRunResult),
+          summary: { run: { pacing: "closed" }, validity: { verdict: "client-limited" } } as never,
+        },
+      ],
+    });
+    expect(rankCells([limited], options).reason).toMatch(
+      /: 1 × the load generator was the limit\. .* a higher --max-lateness may help\.$/,
+    );
   });
 
   it("says when it is close, and when the repeats overlap", () => {

@@ -53,6 +53,9 @@ export interface RankOptions {
   readonly maxFailureRate: number;
 }
 
+/** Why a cell is barred that measured Reprise. */
+const GENERATOR = "the load generator was the limit";
+
 export function rankCells(results: readonly CellResult[], options: RankOptions): SweepRanking {
   const rankBy = options.rankBy === "auto" ? automatic(results) : RANK_METRICS[options.rankBy];
   const barred = results.map((result) => barredBecause(result, rankBy, options));
@@ -105,7 +108,7 @@ function barredBecause(
     return result.status === "failed" ? (result.reasons[0] ?? "failed") : result.status;
   const verdicts = result.runs.map(({ summary }) => summary?.validity.verdict ?? "degraded");
   if (verdicts.includes("degraded")) return "degraded";
-  if (verdicts.includes("client-limited")) return "the load generator was the limit";
+  if (verdicts.includes("client-limited")) return GENERATOR;
   if (result.jobs.ok === 0) return "no job succeeded";
   if (result.errors > maxFailureRate * result.sent)
     return `${result.errors} of ${result.sent} requests failed`;
@@ -144,7 +147,10 @@ function noWinner(results: readonly CellResult[], barred: readonly (string | nul
   const reasons = new Map<string, number>();
   for (const reason of barred) if (reason !== null) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
   const list = [...reasons].map(([reason, count]) => `${count} × ${reason}`).join("; ");
-  return `None of the ${results.length} configurations can be recommended: ${list}.`;
+  const advice = reasons.has(GENERATOR)
+    ? ` What limited it stands in each run's verdict: a quieter machine, more --lanes or a higher --max-lateness may help.`
+    : "";
+  return `None of the ${results.length} configurations can be recommended: ${list}.${advice}`;
 }
 
 function whyWinner(
