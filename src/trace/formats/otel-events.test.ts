@@ -4,6 +4,7 @@ import { readWritten } from "../../../test/trace/written-trace.ts";
 import { otel } from "./otel.ts";
 
 const iso = (ms: number): string => new Date(Date.UTC(2026, 0, 1) + ms).toISOString();
+const named = { "gen_ai.operation.name": "chat", "gen_ai.request.model": "m" };
 const chat = (id: string, from: number, events: readonly object[]): object => ({
   trace_id: "t",
   span_id: id,
@@ -11,7 +12,7 @@ const chat = (id: string, from: number, events: readonly object[]): object => ({
   name: "chat",
   start_time: iso(from),
   end_time: iso(from + 10),
-  attributes: { "gen_ai.operation.name": "chat", "gen_ai.request.model": "m" },
+  attributes: named,
   events,
 });
 const event = (name: string, attributes: object): object => ({
@@ -73,4 +74,88 @@ describe("otel span events", () => {
       expect(trace.notes.join()).toContain("1 requests hold an earlier output");
     },
   );
+
+  it("reads Pydantic AI's list of events", async () => {
+    const events = [
+      { "event.name": "gen_ai.system.message", role: "system", content: "be good" },
+      { "event.name": "gen_ai.user.message", role: "user", content: "u" },
+      { "event.name": "gen_ai.choice", index: 0, message: { role: "assistant", content: "a" } },
+    ];
+    const span = { ...chat("1", 0, []), attributes: { ...named, events: JSON.stringify(events) } };
+    const trace = await readWritten(otel, [span]);
+    expect(trace.requests.at(0)).toMatchObject({
+      prompt: {
+        messages: [
+          { role: "system", content: "be good" },
+          { role: "user", content: "u" },
+        ],
+      },
+      response_text: "a",
+    });
+  });
+});
+
+describe("otel spans of Google's ADK", () => {
+  const said = (role: string, ...parts: object[]): object => ({ role, parts });
+  const request = {
+    model: "gemini",
+    config: {
+      system_instruction: "be good",
+      temperature: 0.5,
+      tools: [{ function_declarations: [{ name: "f", description: "d" }] }],
+    },
+    contents: [
+      said("user", { text: "u" }),
+      said("model", { function_call: { id: "c", name: "f", args: { a: 1 } } }),
+      said("user", { function_response: { id: "c", name: "f", response: { sky: "blue" } } }),
+    ],
+  };
+  const told = {
+    "gcp.vertex.agent.llm_request": JSON.stringify(request),
+    "gcp.vertex.agent.llm_response": JSON.stringify({ content: said("model", { text: "done" }) }),
+  };
+  const usage = { "gen_ai.usage.input_tokens": 9, "gen_ai.usage.output_tokens": 2 };
+  const expected = {
+    temperature: 0.5,
+    recorded: { prompt_tokens: 9, output_tokens: 2 },
+    response_text: "done",
+    prompt: {
+      messages: [
+        { role: "system", content: "be good" },
+        { role: "user", content: "u" },
+        { role: "assistant", tool_calls: [{ id: "c", function: { name: "f", arguments: '{"a":1}' } }] },
+        { role: "tool", tool_call_id: "c", content: '{"sky":"blue"}' },
+      ],
+      tools: [{ type: "function", function: { name: "f", description: "d" } }],
+    },
+  };
+
+  it("reads the request and the response whole", async () => {
+    const span = {
+      ...chat("1", 0, []),
+      name: "call_llm",
+      attributes: { "gen_ai.request.model": "gemini", ...told, ...usage },
+    };
+    const tool = {
+      ...chat("2", 20, []),
+      attributes: { "gen_ai.operation.name": "execute_tool", "gcp.vertex.agent.llm_request": "{}" },
+    };
+    const trace = await readWritten(otel, [span, tool]);
+    expect(trace.requests).toHaveLength(1);
+    expect(trace.requests.at(0)).toMatchObject(expected);
+    expect(trace.rows.skipped).toEqual({ "tool span": 1 });
+  });
+
+  it("takes from the outer of two spans of one call what the inner does not tell", async () => {
+    const outer = { ...chat("1", 0, []), attributes: { "gen_ai.request.model": "gemini", ...told } };
+    const inner = {
+      ...chat("2", 1, []),
+      end_time: iso(9),
+      parent_span_id: "1",
+      attributes: { ...named, "gen_ai.operation.name": "generate_content", ...usage },
+    };
+    const trace = await readWritten(otel, [outer, inner]);
+    expect(trace.requests).toHaveLength(1);
+    expect(trace.requests.at(0)).toMatchObject({ ...expected, request_id: "t/2", temperature: 0.5 });
+  });
 });

@@ -31,6 +31,7 @@ export function inputMessages(span: Span): JsonObject[] {
     attributes["llm.input_messages"],
     numbered(attributes, "gen_ai.prompt", null),
     numbered(attributes, "llm.prompts", null),
+    adkRequest(attributes),
     fromEvents(span, "input"),
     attributes["input.value"],
     attributes["traceloop.entity.input"],
@@ -49,6 +50,7 @@ export function outputMessages(span: Span): JsonObject[] {
       numbered(attributes, "llm.output_messages", "message"),
       answers(attributes["gen_ai.completion"]),
       numbered(attributes, "gen_ai.completion", null),
+      objectOf(attributes["gcp.vertex.agent.llm_response"]),
       fromEvents(span, "output"),
       answers(attributes["output.value"]),
       answers(attributes["traceloop.entity.output"]),
@@ -59,6 +61,7 @@ export function outputMessages(span: Span): JsonObject[] {
 export function toolDefinitions(span: Span): JsonObject[] | null {
   const { attributes } = span;
   const request = decodeJson(attributes["llm.invocation_parameters"]);
+  const declared = adkSettings(span)["tools"];
   return (
     toOpenAiTools(decodeJson(attributes["gen_ai.tool.definitions"])) ??
     toOpenAiTools(decodeJson(attributes["gen_ai.request.tools"])) ??
@@ -68,8 +71,29 @@ export function toolDefinitions(span: Span): JsonObject[] | null {
         decodeJson(tool["tool.json_schema"] ?? tool["json_schema"]),
       ),
     ) ??
-    toOpenAiTools(isObject(request) ? request["tools"] : undefined)
+    toOpenAiTools(isObject(request) ? request["tools"] : undefined) ??
+    toOpenAiTools(
+      Array.isArray(declared)
+        ? declared.flatMap((tool) => (isObject(tool) ? (tool["function_declarations"] ?? []) : []))
+        : undefined,
+    )
   );
+}
+
+/** Google's ADK has Gemini's request whole; `undefined` on spans of tools, where it is empty. */
+function adkRequest(attributes: JsonObject): JsonObject | undefined {
+  const request = objectOf(attributes["gcp.vertex.agent.llm_request"]);
+  return Array.isArray(request?.["contents"]) ? request : undefined;
+}
+
+export function adkSettings({ attributes }: Span): JsonObject {
+  const config = adkRequest(attributes)?.["config"];
+  return isObject(config) ? config : {};
+}
+
+function objectOf(value: unknown): JsonObject | undefined {
+  const decoded = decodeJson(value);
+  return isObject(decoded) ? decoded : undefined;
 }
 
 /** Text, object and tool calls of an answer stand in attributes of their own. */
@@ -124,7 +148,11 @@ function toSystem(value: unknown): JsonObject[] {
 /** `gen_ai.user.message` and its kind; the older `gen_ai.content.prompt`; the newer event with all details. */
 function fromEvents(span: Span, side: "input" | "output"): unknown {
   const messages: unknown[] = [];
-  for (const { name, attributes } of span.events) {
+  // Pydantic AI lists them in an attribute.
+  const listed = listOf(span.attributes["events"])
+    .filter(isObject)
+    .map((event) => ({ name: scalarText(event["event.name"]), attributes: event }));
+  for (const { name, attributes } of [...span.events, ...listed]) {
     const details = attributes[side === "input" ? "gen_ai.input.messages" : "gen_ai.output.messages"];
     if (details !== undefined) return decodeJson(details);
     const role = /^gen_ai\.(system|user|assistant|tool)\.message$/.exec(name)?.[1];

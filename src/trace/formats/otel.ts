@@ -15,7 +15,7 @@ import { notJson, RowAccount } from "../row-account.ts";
 import { isBlank, kindOf } from "../row-reader.ts";
 import { parseLossless } from "../lossless-json.ts";
 import type { Trace } from "../trace.ts";
-import { decodeJson, inputMessages, outputMessages, toolDefinitions } from "./otel-messages.ts";
+import { adkSettings, decodeJson, inputMessages, outputMessages, toolDefinitions } from "./otel-messages.ts";
 import { isSpan, parseSpan, spansOf, type PlacedSpan, type Span } from "./otel-spans.ts";
 
 const MODEL_OPERATIONS = new Set([
@@ -158,14 +158,24 @@ class SpanReader {
 
   result(): { calls: RecordedCall[]; tools: readonly ToolRun[]; wrappers: number; axis: TimeAxis } {
     const wrapping = this.#wrapping();
-    const calls = this.#calls.filter(({ call }) => !wrapping.has(call.call_id)).map(({ call }) => call);
+    const outerOf = new Map(
+      [...wrapping].flatMap(([outer, inner]) => (inner.length === 1 ? [[inner[0], outer]] : [])),
+    );
+    const byId = this.#byId();
+    const calls = this.#calls
+      .filter(({ call }) => !wrapping.has(call.call_id))
+      .map(({ call }) => completed(call, byId.get(outerOf.get(call.call_id) ?? "")));
     return { calls, tools: this.#tools, wrappers: wrapping.size, axis: this.#axis };
   }
 
-  /** Model spans that hold another model span inside their time: two instrumentations of one call. */
-  #wrapping(): Set<string> {
-    const byId = new Map(this.#calls.map(({ call }) => [call.call_id, call]));
-    const wrapping = new Set<string>();
+  #byId(): Map<string, RecordedCall> {
+    return new Map(this.#calls.map(({ call }) => [call.call_id, call]));
+  }
+
+  /** Model spans that hold other model spans inside their time, and those: two instrumentations of one call. */
+  #wrapping(): Map<string, string[]> {
+    const byId = this.#byId();
+    const wrapping = new Map<string, string[]>();
     for (const { span, call } of this.#calls) {
       const seen = new Set<string>();
       for (
@@ -175,7 +185,8 @@ class SpanReader {
       ) {
         seen.add(id);
         const outer = byId.get(`${span.trace_id}/${id}`);
-        if (outer !== undefined && contains(outer, call)) wrapping.add(outer.call_id);
+        if (outer !== undefined && contains(outer, call))
+          wrapping.set(outer.call_id, [...(wrapping.get(outer.call_id) ?? []), call.call_id]);
       }
     }
     return wrapping;
@@ -193,7 +204,7 @@ class SpanReader {
   #toCall(span: Span, call_id: string): RecordedCall {
     const { attributes } = span;
     const parameters = decodeJson(attributes["llm.invocation_parameters"]);
-    const asked = isObject(parameters) ? parameters : {};
+    const asked = isObject(parameters) ? parameters : adkSettings(span);
     const setting = (name: string): number | null =>
       number(attributes[`gen_ai.request.${name}`]) ??
       number(asked[name]) ??
@@ -258,6 +269,15 @@ class SpanReader {
   }
 }
 
+/** One call told by two spans: what the inner does not say, the outer may. */
+function completed(inner: RecordedCall, outer: RecordedCall | undefined): RecordedCall {
+  if (outer === undefined) return inner;
+  const told = Object.entries(inner).filter(
+    ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
+  );
+  return { ...outer, ...(Object.fromEntries(told) as Partial<RecordedCall>) };
+}
+
 function contains(outer: RecordedCall, inner: RecordedCall): boolean {
   return (
     outer.start_ms !== null &&
@@ -292,7 +312,7 @@ function spanKind(span: Span): "model" | "tool" | "other" {
   if (type === "chat" || type === "completion") return "model";
   const model = attributes["gen_ai.request.model"] ?? attributes["llm.model_name"];
   const talks = Object.keys(attributes).some((key) =>
-    /^(gen_ai\.(input|output|prompt|completion)|llm\.(input|output)_messages|gen_ai\.usage\.(output|completion)_tokens)/.test(
+    /^(gen_ai\.(input|output|prompt|completion)|gcp\.vertex\.agent\.llm_response|llm\.(input|output)_messages|gen_ai\.usage\.(output|completion)_tokens)/.test(
       key,
     ),
   );
