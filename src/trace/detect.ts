@@ -43,7 +43,8 @@ function unknownFormat(sample: Sample, name: string, formats: readonly TraceForm
     for (const key of Object.keys(document ?? {})) keys.add(key);
   }
   let nearest: TraceFormat | null = null;
-  let nearness = 0;
+  // One key in four (an id, a time) is chance.
+  let nearness = 0.25;
   for (const format of formats) {
     const marks = format.marks ?? [];
     const own = marks.filter((mark) => keys.has(mark)).length / Math.max(1, marks.length);

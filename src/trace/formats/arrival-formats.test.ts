@@ -97,6 +97,11 @@ describe("azure", () => {
       read("TIMESTAMP,ContextTokens,GeneratedTokens,ContextTokens\n2024-05-10 00:00:00,2162,5,1\n"),
     ).rejects.toThrow(':1: two columns are called "ContextTokens"');
   });
+  it("guesses no format from one common name", async () => {
+    await expect(read("request_id,arrival_timestamp,prompt_size,token_size\n0,1,4096,32\n")).rejects.toThrow(
+      "its keys (request_id, arrival_timestamp, prompt_size, token_size) are those of none",
+    );
+  });
   it("says that columns are parted by something else than commas", async () => {
     for (const [mark, name] of [
       [";", "semicolons"],
