@@ -2,11 +2,12 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileS
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { manifest as manifestOf, runEnd } from "../../test/support/run-samples.ts";
 import { UserError } from "../core/failure.ts";
 import { secrets } from "../core/secret.ts";
 import { readJobs, writeJobs } from "./jobs-file.ts";
 import { endManifest, writeManifest } from "./manifest-file.ts";
-import type { Manifest, PlannedJobRecord, RunEnd } from "./manifest.ts";
+import type { PlannedJobRecord } from "./manifest.ts";
 import { readRun } from "./read-run.ts";
 
 let folder: string;
@@ -17,59 +18,12 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const manifest: Manifest = {
-  reprise_run: 1,
-  id: "run",
-  started_at: "2026-01-31T23:59:59.000Z",
-  t0_wall_ms: 1,
-  command: "replay",
-  label: null,
-  version: "0.1.0",
-  host: { platform: "linux", node: "v20", cpus: 2, name: "h" },
-  options: { header: ["X-Key=sk-SECRETVALUE"] },
-  seeds: { arrivals: 1 },
-  target: { url: "http://h", model: "m", backend: "openai", simulated: false, server: null },
-  plan: {
-    trace: "t",
-    trace_sha256: null,
-    format: "reprise",
-    pacing: "jobs",
-    requests: 2,
-    jobs: 1,
-    span_ms: 0,
-    max_concurrency: null,
-    max_concurrent_jobs: null,
-    speed: 1,
-    think_scale: 1,
-    gaps_capped: 0,
-    duration_ms: null,
-    warmup_ms: 0,
-    optimal_hit_rate: null,
-    optimal_cached_tokens: null,
-    prompt_tokens: null,
-    provenance: {},
-    notes: [],
-    gpus: null,
-  },
-  tokenizer: null,
-  metadata: {},
+const manifest = manifestOf({
+  plan: { requests: 2, jobs: 1, span_ms: 0 },
   end: null,
-};
-
-const END: RunEnd = {
-  ended_ms: 10,
-  interrupted: true,
-  not_sent: 1,
-  overdue: 0,
-  generator: {
-    loop_stall_p99_ms: null,
-    loop_stall_max_ms: 3,
-    loop_stall_streaming_max_ms: null,
-    cpu_share: null,
-    loop_utilisation: null,
-  },
-  engine: null,
-};
+  more: { options: { header: ["X-Key=sk-SECRETVALUE"] }, seeds: { arrivals: 1 } },
+});
+const END = runEnd({ ended_ms: 10, interrupted: true, not_sent: 1 });
 
 it("writes a manifest, then its end, with secrets out", async () => {
   secrets.add("sk-SECRETVALUE");

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { buildSync } from "esbuild";
+import { record as unmeasured } from "../../test/support/run-samples.ts";
 import { UserError } from "../core/failure.ts";
 import { secrets } from "../core/secret.ts";
 import { parseRecordLine, recordLine } from "./record-line.ts";
@@ -20,42 +21,16 @@ afterEach(() => {
 });
 
 function record(id: string, more: Partial<RequestRecord> = {}): RequestRecord {
-  return {
+  return unmeasured({
     request_id: id,
     job_id: "j",
-    turn: 0,
-    status: "ok",
-    failure: null,
     intended_ms: 0,
-    slot_ms: null,
     sent_ms: 0.12345678,
-    connect_ms: 0,
-    headers_ms: null,
-    first_byte_ms: null,
     first_token_ms: 100.00049,
-    first_output_ms: null,
-    last_token_ms: null,
     end_ms: 200,
     chunk_ms: [100.00049, 150.9999],
-    chunk_tokens: null,
-    chunks: 2,
-    prompt_tokens: null,
-    output_tokens: null,
-    cached_tokens: null,
-    reasoning_tokens: null,
-    prompt_tokens_source: "none",
-    output_tokens_source: "none",
-    planned_prompt_tokens: null,
-    planned_output_tokens: null,
-    finish_reason: null,
-    tool_calls: null,
-    engine: null,
-    attempts: 1,
-    after: [],
-    think_ms: 0,
-    agent: null,
     ...more,
-  };
+  });
 }
 
 const lines = (): string[] => readFileSync(join(folder, "records.jsonl"), "utf8").split("\n").slice(0, -1);

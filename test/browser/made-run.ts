@@ -3,18 +3,14 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Manifest, PlannedJobRecord } from "../../src/record/manifest.ts";
 import type { RequestRecord } from "../../src/record/request-record.ts";
+import { manifest, plannedJob, record as unmeasured } from "../support/run-samples.ts";
 
+/** A request that went well: everything told, four tokens 30 ms apart. */
 export function record(over: Partial<RequestRecord>): RequestRecord {
-  return {
+  return unmeasured({
     request_id: "r",
     job_id: "j",
-    turn: 0,
-    status: "ok",
-    failure: null,
     intended_ms: 0,
-    slot_ms: null,
-    sent_ms: 0,
-    connect_ms: 0,
     headers_ms: 10,
     first_byte_ms: 10,
     first_token_ms: 100,
@@ -22,25 +18,16 @@ export function record(over: Partial<RequestRecord>): RequestRecord {
     last_token_ms: 190,
     end_ms: 200,
     chunk_ms: [100, 130, 160, 190],
-    chunk_tokens: null,
     chunks: 4,
     prompt_tokens: 50,
     output_tokens: 4,
     cached_tokens: 0,
-    reasoning_tokens: null,
     prompt_tokens_source: "server",
     output_tokens_source: "server",
     planned_prompt_tokens: 50,
     planned_output_tokens: 4,
-    finish_reason: "stop",
-    tool_calls: null,
-    engine: null,
-    attempts: 1,
-    after: [],
-    think_ms: 0,
-    agent: null,
     ...over,
-  };
+  });
 }
 
 /** The times of a request that takes `ttft` to its first token and ends after `e2e`. */
@@ -69,7 +56,7 @@ export function timed(
 
 export interface MadeRun {
   readonly records: readonly RequestRecord[];
-  readonly jobs?: readonly Partial<PlannedJobRecord>[];
+  readonly jobs?: readonly (Partial<PlannedJobRecord> & Pick<PlannedJobRecord, "job_id">)[];
   readonly manifest?: Partial<Manifest>;
   readonly plan?: Partial<Manifest["plan"]>;
   readonly end?: Manifest["end"];
@@ -82,83 +69,25 @@ export function writeRun(folder: string, run: MadeRun): string {
   const jobs =
     run.jobs ??
     ids.map((job_id) => ({ job_id, turns: run.records.filter((one) => one.job_id === job_id).length }));
-  writeFileSync(join(folder, "manifest.json"), JSON.stringify(manifest(run, jobs.length)));
-  writeFileSync(
-    join(folder, "jobs.jsonl"),
-    jobs
-      .map(
-        (job) =>
-          `${JSON.stringify({ turns: 1, budget_ms: null, start_ms: null, recorded_ms: null, optimal_hit_rate: null, ...job })}\n`,
-      )
-      .join(""),
+  writeFileSync(join(folder, "manifest.json"), JSON.stringify(manifestOf(run, jobs.length)));
+  const write = (name: string, rows: readonly object[]): void =>
+    writeFileSync(join(folder, name), rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+  write(
+    "jobs.jsonl",
+    jobs.map((job) => plannedJob(job.job_id, 1, job)),
   );
-  writeFileSync(join(folder, "records.jsonl"), run.records.map((one) => `${JSON.stringify(one)}\n`).join(""));
-  if (run.engineRows !== undefined)
-    writeFileSync(
-      join(folder, "engine.jsonl"),
-      run.engineRows.map((row) => `${JSON.stringify(row)}\n`).join(""),
-    );
+  write("records.jsonl", run.records);
+  if (run.engineRows !== undefined) write("engine.jsonl", run.engineRows);
   return folder;
 }
 
-function manifest({ records, manifest: over, plan, end }: MadeRun, jobs: number): Manifest {
+function manifestOf({ records, manifest: more = {}, plan, end }: MadeRun, jobs: number): Manifest {
   const last = Math.max(0, ...records.map(({ end_ms }) => end_ms ?? 0));
-  return {
-    reprise_run: 1,
-    id: "made",
-    started_at: "2026-01-31T12:00:00.000Z",
-    t0_wall_ms: 1769860800000,
-    command: "replay",
-    label: null,
-    version: "0.0.0",
-    host: { platform: "linux x64", node: "20.19.0", cpus: 2, name: "host" },
-    options: {},
-    seeds: { seed: 1 },
-    target: { url: "http://127.0.0.1:1", model: "m", backend: "openai", simulated: false, server: null },
-    plan: {
-      trace: "made.jsonl",
-      trace_sha256: "00",
-      format: "reprise",
-      pacing: "jobs",
-      requests: records.length,
-      jobs,
-      span_ms: null,
-      max_concurrency: null,
-      max_concurrent_jobs: null,
-      speed: 1,
-      think_scale: 1,
-      gaps_capped: 0,
-      duration_ms: null,
-      warmup_ms: 0,
-      optimal_hit_rate: null,
-      optimal_cached_tokens: null,
-      prompt_tokens: null,
-      provenance: {},
-      notes: [],
-      gpus: null,
-      ...plan,
-    },
-    tokenizer: null,
-    metadata: {},
-    end:
-      end !== undefined
-        ? end
-        : {
-            ended_ms: last,
-            interrupted: false,
-            not_sent: 0,
-            overdue: 0,
-            generator: {
-              loop_stall_p99_ms: null,
-              loop_stall_max_ms: null,
-              loop_stall_streaming_max_ms: null,
-              cpu_share: null,
-              loop_utilisation: null,
-            },
-            engine: null,
-          },
-    ...over,
-  };
+  return manifest({
+    plan: { trace: "made.jsonl", trace_sha256: "00", requests: records.length, jobs, ...plan },
+    end: end === undefined ? { ended_ms: last } : end,
+    more,
+  });
 }
 
 /** Three jobs of two turns that take 1, 2 and 3 s from start to end, 600 ms of each in tools. */

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { UserError } from "../../src/core/failure.ts";
-import type { RunEnd } from "../../src/record/manifest.ts";
 import { analyzeFolder } from "../../src/run/analyze-run.ts";
 import { reportPage } from "../../src/ui/report-page.ts";
+import { runEnd } from "../support/run-samples.ts";
 import { seriousFaults } from "./axe.ts";
 import { useBrowser, WITHOUT_BROWSER } from "./chromium.ts";
 import { record, threeJobs, timed, writeRun, type MadeRun } from "./made-run.ts";
@@ -144,21 +144,6 @@ describe.skipIf(WITHOUT_BROWSER !== null)("the page of one run", () => {
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(794);
   });
 
-  const ended = (over: Partial<RunEnd>): RunEnd => ({
-    ended_ms: 5000,
-    interrupted: false,
-    not_sent: 0,
-    overdue: 0,
-    generator: {
-      loop_stall_p99_ms: null,
-      loop_stall_max_ms: null,
-      loop_stall_streaming_max_ms: null,
-      cpu_share: null,
-      loop_utilisation: null,
-    },
-    engine: null,
-    ...over,
-  });
   const failure = { code: "http_5xx", message: "down", http_status: 503 } as const;
   const cases: readonly (readonly [string, MadeRun, string])[] = [
     ["empty", { records: [], jobs: [] }, "Nothing was planned"],
@@ -191,7 +176,7 @@ describe.skipIf(WITHOUT_BROWSER !== null)("the page of one run", () => {
       {
         records: threeJobs().slice(0, 4),
         plan: { requests: 6 },
-        end: ended({ interrupted: true, not_sent: 2 }),
+        end: runEnd({ ended_ms: 5000, interrupted: true, not_sent: 2 }),
       },
       "Interrupted. ",
     ],

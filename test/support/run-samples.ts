@@ -135,24 +135,26 @@ export function manifest({ plan = {}, end = {}, more = {} }: ManifestParts = {})
     },
     tokenizer: null,
     metadata: {},
-    end:
-      end === null
-        ? null
-        : {
-            ended_ms: 0,
-            interrupted: false,
-            not_sent: 0,
-            overdue: 0,
-            generator: {
-              loop_stall_p99_ms: null,
-              loop_stall_max_ms: null,
-              loop_stall_streaming_max_ms: null,
-              cpu_share: null,
-              loop_utilisation: null,
-            },
-            engine: null,
-            ...end,
-          },
+    end: end === null ? null : runEnd(end),
+    ...more,
+  };
+}
+
+/** All went to its end; nothing measured of the generator or the engine. */
+export function runEnd(more: Partial<RunEnd> = {}): RunEnd {
+  return {
+    ended_ms: 0,
+    interrupted: false,
+    not_sent: 0,
+    overdue: 0,
+    generator: {
+      loop_stall_p99_ms: null,
+      loop_stall_max_ms: null,
+      loop_stall_streaming_max_ms: null,
+      cpu_share: null,
+      loop_utilisation: null,
+    },
+    engine: null,
     ...more,
   };
 }
