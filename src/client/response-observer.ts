@@ -52,6 +52,8 @@ export class ResponseObserver implements EventSink {
   #bodyBytes = 0;
   /** The protocol's own end, an error, or data that makes no sense: nothing more is to be read. */
   #over = false;
+  /** The first line that belongs to no event: a gateway's error page, perhaps. */
+  #stray: string | null = null;
   #terminal = false;
   /** Payload came after a finish reason. */
   #wentOn = false;
@@ -105,7 +107,7 @@ export class ResponseObserver implements EventSink {
         "truncated",
         this.#bodyBytes === 0
           ? "the response has no body"
-          : "the stream ended without a finish reason or an end event",
+          : `the stream ended without a finish reason or an end event${this.#stray === null ? "" : `: ${this.#stray}`}`,
       );
     }
   }
@@ -172,8 +174,10 @@ export class ResponseObserver implements EventSink {
     if (this.#over) return;
     if (name === "") {
       // A server that fails in the middle of a stream may forget that it is one.
-      const error = this.#reader.event("message", bytes.toString("utf8", start, end))?.error ?? null;
+      const text = bytes.toString("utf8", start, end);
+      const error = this.#reader.event("message", text)?.error ?? null;
       if (error !== null) this.#fail("server_error", error);
+      else this.#stray ??= text.slice(0, 300);
       return;
     }
     let from = start;

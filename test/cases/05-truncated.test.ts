@@ -81,6 +81,14 @@ describe("case 5: stops early but looks clean", () => {
     },
   );
 
+  it("a gateway's error page in the middle of a stream is told", async () => {
+    const seen = await observeSteps([
+      { at: 10, bytes: response([`${two}<html><body>504 Gateway Time-out</body></html>\n`]) },
+    ]);
+    expect(seen.failure?.code).toBe("truncated");
+    expect(seen.failure?.message).toContain("504 Gateway Time-out");
+  });
+
   it("a reset in the middle keeps what was seen", async () => {
     const seen = await observe([[10, R("A")]]).catch(() => null);
     expect(seen?.failure?.code).toBe("truncated");

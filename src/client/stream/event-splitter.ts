@@ -5,7 +5,7 @@
 export interface EventSink {
   /**
    * `name` is the SSE event name, `message` if there is none, and empty for a line that belongs to no event and looks like a JSON
-   * object. The data may be empty where the name is `error`. `whole` is false for what the end of the body cut off: an
+   * object or like HTML. The data may be empty where the name is `error`. `whole` is false for what the end of the body cut off: an
    * event without its blank line, a line without its line end.
    */
   event(name: string, bytes: Buffer, start: number, end: number, whole: boolean): void;

@@ -14,6 +14,7 @@ const COLON = 58;
 const QUOTE = 34;
 const BRACKET = 91;
 const BRACE = 123;
+const LESS_THAN = 60;
 /** `[DONE]`, in the spellings that servers give it. */
 const END_MARK = /^ *"?\[done\]"? *$/i;
 /** The longest line that may be one. */
@@ -133,8 +134,8 @@ export class SseSplitter implements EventSplitter {
       return;
     }
     // "event" = 65 76 65 6e 74; every other field (id, retry, unknown) and comments mean nothing here, but for llama.cpp's
-    // older `error: {…}`, an error event in one line, and for a bare JSON object, which may be an error.
-    if (bytes[start] === BRACE) this.#sink.event("", bytes, start, end, true);
+    // older `error: {…}`, an error event in one line, and for a bare JSON object or markup, which may be an error.
+    if (bytes[start] === BRACE || bytes[start] === LESS_THAN) this.#sink.event("", bytes, start, end, true);
     else if (bytes[start] === 101) {
       const line = bytes.toString("utf8", start, end);
       if (line === "event") this.#name = "";
