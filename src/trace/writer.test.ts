@@ -4,9 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { traceOf } from "../../test/support/made-trace.ts";
 import { resolveJobs } from "./jobs.ts";
 import { inspectTrace } from "./inspect.ts";
-import { lengthPrompt, newProvenance, newRequest } from "./new-request.ts";
+import { lengthPrompt, newRequest } from "./new-request.ts";
 import { optimalPrefixReuse } from "./prefix.ts";
 import { readTrace } from "./reader.ts";
 import type { Trace } from "./trace.ts";
@@ -18,19 +19,6 @@ import { mooncakeRows } from "./writers/mooncake-rows.ts";
 const folder = mkdtempSync(join(tmpdir(), "reprise-writer-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function traceOf(requests: readonly TraceRequest[], told: Partial<Trace> = {}): Trace {
-  return {
-    format: "mooncake",
-    path: "/somewhere/secret/file.jsonl",
-    header: null,
-    requests,
-    rows: { read: requests.length, used: requests.length, skipped: {}, refused: 0 },
-    faults: [],
-    provenance: newProvenance({ arrivals: "recorded" }),
-    notes: ["a note"],
-    ...told,
-  };
-}
 let files = 0;
 async function reread(lines: Iterable<string>): Promise<Trace> {
   const path = join(folder, `t${files++}.jsonl`);

@@ -1,24 +1,10 @@
 /** What rows of other tools can say of prompts: integer names, blocks of 512, whole milliseconds; and what is told as lost. */
 import { describe, expect, it } from "vitest";
-import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-request.ts";
-import type { Trace } from "../trace.ts";
+import { traceOf } from "../../../test/support/made-trace.ts";
+import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
 import type { TracePrompt, TraceRequest } from "../trace-request.ts";
 import { aiperfRows } from "./aiperf-rows.ts";
 import { mooncakeRows } from "./mooncake-rows.ts";
-
-function traceOf(requests: readonly TraceRequest[], told: Partial<Trace> = {}): Trace {
-  return {
-    format: "mooncake",
-    path: "/somewhere/secret/file.jsonl",
-    header: null,
-    requests,
-    rows: { read: requests.length, used: requests.length, skipped: {}, refused: 0 },
-    faults: [],
-    provenance: newProvenance({ arrivals: "recorded" }),
-    notes: ["a note"],
-    ...told,
-  };
-}
 
 describe("rows of other tools", () => {
   it("names that are no plain integers are numbered, token ids become blocks, fractions of a ms are told", () => {
