@@ -159,3 +159,66 @@ describe("otel spans of Google's ADK", () => {
     expect(trace.requests.at(0)).toMatchObject({ ...expected, request_id: "t/2", temperature: 0.5 });
   });
 });
+
+describe("otel spans of MLflow", () => {
+  const span = (id: string, from: number, attributes: Record<string, unknown>): object => ({
+    name: id,
+    context: { span_id: `0x${id}`, trace_id: "0xab" },
+    parent_id: null,
+    start_time: (Date.UTC(2026, 0, 1) + from) * 1e6,
+    end_time: (Date.UTC(2026, 0, 1) + from + 10) * 1e6,
+    status_code: "OK",
+    attributes: Object.fromEntries(
+      Object.entries(attributes).map(([key, value]) => [`mlflow.${key}`, JSON.stringify(value)]),
+    ),
+    events: [],
+  });
+  const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
+  const asked = { role: "user", content: "u" };
+  const called = { role: "assistant", content: null, tool_calls: [call] };
+
+  it("reads requests, responses and usage from its JSON attributes", async () => {
+    const trace = await readWritten(otel, {
+      info: { trace_id: "tr-1" },
+      data: {
+        spans: [
+          span("1", 0, { spanType: "AGENT", spanInputs: { q: "u" } }),
+          span("2", 1, {
+            spanType: "CHAT_MODEL",
+            spanInputs: {
+              model: "m",
+              temperature: 0.1,
+              messages: [asked],
+              tools: [{ function: { name: "f" } }],
+            },
+            spanOutputs: { choices: [{ message: called }] },
+            "chat.tokenUsage": { input_tokens: 8, output_tokens: 2, total_tokens: 10 },
+          }),
+          span("3", 11, { spanType: "TOOL", spanInputs: {}, spanOutputs: "r" }),
+          span("4", 31, {
+            spanType: "CHAT_MODEL",
+            spanInputs: [[asked, called, { role: "tool", tool_call_id: "c", content: "r" }]],
+            spanOutputs: { generations: [[{ text: "done", message: { type: "ai", content: "done" } }]] },
+          }),
+        ],
+      },
+    });
+    expect(trace.requests).toMatchObject([
+      {
+        request_id: "ab/2",
+        temperature: 0.1,
+        recorded: { prompt_tokens: 8, output_tokens: 2 },
+        prompt: { messages: [asked], tools: [{ function: { name: "f" } }] },
+        metadata: { model: "m" },
+      },
+      {
+        after: ["ab/2"],
+        think_ms: 20,
+        recorded: { prompt_tokens: null, output_tokens: null },
+        prompt: { messages: [asked, called, { role: "tool", content: "r" }] },
+        response_text: "done",
+      },
+    ]);
+    expect(trace.rows.skipped).toEqual({ "other span": 1, "tool span": 1 });
+  });
+});

@@ -1,11 +1,12 @@
 /**
  * Spans in one shape, from the files people have: `{spans[]}` or an array of spans, OTLP JSON (`resourceSpans`), the SDK's
- * console exporter (`context`, `parent_id`), Jaeger (`data[].spans[]` with tags). Attribute values lose their OTLP wrapping.
+ * console exporter (`context`, `parent_id`), Jaeger (`data[].spans[]` with tags), MLflow (`data.spans[]`). Attribute values lose their OTLP wrapping.
  */
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { toInstant, type Instant } from "../instant.ts";
 import { isObject, scalarText } from "../openai-messages.ts";
 import { BadRow } from "../row-account.ts";
+import { fromMlflow } from "./otel-mlflow.ts";
 
 export interface SpanEvent {
   readonly name: string;
@@ -58,7 +59,8 @@ export function spansOf(document: unknown): PlacedSpan[] | null {
         ? place(one["spans"], `data[${at}].spans`, scalarText(one["traceID"]) || null)
         : [],
     );
-  if (isObject(document["trace"])) return spansOf(document["trace"]);
+  // MLflow has them in `data`.
+  for (const key of ["trace", "data"]) if (isObject(document[key])) return spansOf(document[key]);
   return null;
 }
 
@@ -111,7 +113,7 @@ export function parseSpan(raw: JsonObject, fallbackTrace: string | null): Span {
   if (end === null && start !== null && typeof raw["duration"] === "number")
     end = { epoch_ms: start.epoch_ms, fraction: start.fraction + raw["duration"] / 1000 };
   const status = isObject(raw["status"]) ? raw["status"] : {};
-  const code = scalarText(status["code"] ?? status["status_code"]);
+  const code = scalarText(status["code"] ?? status["status_code"] ?? raw["status_code"]);
   return {
     trace_id,
     span_id,
@@ -120,7 +122,7 @@ export function parseSpan(raw: JsonObject, fallbackTrace: string | null): Span {
     name: scalarText(raw["name"] ?? raw["operationName"]),
     start,
     end,
-    attributes: attributesOf(raw["attributes"] ?? raw["tags"] ?? raw["span_attributes"]),
+    attributes: fromMlflow(attributesOf(raw["attributes"] ?? raw["tags"] ?? raw["span_attributes"])),
     events: eventsOf(raw["events"] ?? raw["logs"]),
     failed: code === "2" || /error/i.test(code),
   };

@@ -37,7 +37,7 @@ const AI_SDK: Readonly<Record<string, string>> = {
   presence_penalty: "presencePenalty",
 };
 const HEAD_MARKS =
-  /"(gen_ai\.|llm\.(model_name|input_messages|token_count|request)|openinference\.span\.kind|ai\.operationId)/;
+  /"(gen_ai\.|llm\.(model_name|input_messages|token_count|request)|openinference\.span\.kind|ai\.operationId|mlflow\.spanType)/;
 
 export const otel: TraceFormat = {
   name: "otel",
