@@ -3,8 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bench } from "../../src/cli/commands/bench.ts";
 import { replay } from "../../src/cli/commands/replay.ts";
 import { parseArguments } from "../../src/cli/parse-arguments.ts";
-import { file, removeFolder, runCompat } from "../support/compat-stub.ts";
 import { startStub, type StubServer } from "../stub/stub-server.ts";
+import { response } from "../stub/wire.ts";
+import {
+  answer,
+  type CompatOptions,
+  type CompatRun,
+  file,
+  removeFolder,
+  runCompat,
+} from "../support/compat-stub.ts";
 
 afterAll(removeFolder);
 
@@ -113,31 +121,28 @@ describe("refusals", () => {
   const address = (words: readonly string[]): string[] =>
     words.includes("--base-url") || words.includes("--port") ? [] : ["--base-url", stub.url];
 
+  const refused = async (
+    command: "bench" | "replay",
+    argv: readonly string[],
+    message: RegExp,
+  ): Promise<void> => {
+    const run = await runCompat(command, argv);
+    expect(run.err.trimEnd().split("\n").at(-1)).toMatch(message);
+    expect(run.code).toBe(2);
+    expect(stub.requests).toHaveLength(0);
+    expect(run.manifest).toEqual({});
+  };
+
   it.each(BENCH)("bench %s", async (line, message) => {
     const words = line.split(" ");
     const dataset = words.includes("--dataset-path") ? [] : ["--dataset-path", custom];
     const made = words.includes("random") && words.includes("--dataset-name") ? [] : dataset;
-    const run = await runCompat("bench", [...made, "--model", "m", ...address(words), ...words]);
-    expect(run.err.trimEnd().split("\n").at(-1)).toMatch(message);
-    expect(run.code).toBe(2);
-    expect(stub.requests).toHaveLength(0);
-    expect(run.manifest).toEqual({});
+    await refused("bench", [...made, "--model", "m", ...address(words), ...words], message);
   });
 
   it.each(REPLAY)("replay %s", async (line, message) => {
     const words = line.split(" ");
-    const run = await runCompat("replay", [
-      "--trace-file",
-      trace,
-      "--model",
-      "m",
-      ...address(words),
-      ...words,
-    ]);
-    expect(run.err.trimEnd().split("\n").at(-1)).toMatch(message);
-    expect(run.code).toBe(2);
-    expect(stub.requests).toHaveLength(0);
-    expect(run.manifest).toEqual({});
+    await refused("replay", ["--trace-file", trace, "--model", "m", ...address(words), ...words], message);
   });
 });
 
@@ -158,58 +163,31 @@ describe("harmless flags are named and ignored", () => {
 });
 
 describe("a server that starts late", () => {
+  const waiting = (url: string, seconds: string, options: CompatOptions = {}): Promise<CompatRun> => {
+    const words = ["--dataset-path", custom, "--num-prompts", "1", "--model", "m", "--base-url", url];
+    return runCompat("bench", [...words, "--ready-check-timeout-sec", seconds], options);
+  };
+
   it("is waited for within --ready-check-timeout-sec, by a real request", async () => {
     let asked = 0;
-    const { response } = await import("../stub/wire.ts");
-    const { answer } = await import("../support/compat-stub.ts");
-    const run = await runCompat(
-      "bench",
-      [
-        "--dataset-path",
-        custom,
-        "--num-prompts",
-        "1",
-        "--model",
-        "m",
-        "--base-url",
-        "URL",
-        "--ready-check-timeout-sec",
-        "20",
-      ],
-      {
-        script: (request, index) =>
-          request.path.endsWith("/completions") && asked++ === 0
-            ? [{ bytes: response(["{}"], "length", { status: "503 Loading", type: "application/json" }) }]
-            : answer(request, index),
-      },
-    );
+    const run = await waiting("URL", "20", {
+      script: (request, index) =>
+        request.path.endsWith("/completions") && asked++ === 0
+          ? [{ bytes: response(["{}"], "length", { status: "503 Loading", type: "application/json" }) }]
+          : answer(request, index),
+    });
     expect(run.code, run.err).toBe(0);
     expect(run.paths.filter((path) => path.endsWith("/completions"))).toHaveLength(3);
     expect(run.measured).toHaveLength(1);
   });
 
   it("that never answers: exit 3 when the time is up, nothing measured", async () => {
-    const run = await runCompat(
-      "bench",
-      [
-        "--dataset-path",
-        custom,
-        "--num-prompts",
-        "1",
-        "--model",
-        "m",
-        "--base-url",
-        "URL",
-        "--ready-check-timeout-sec",
-        "0.3",
-      ],
-      {
-        script: (request) =>
-          request.path.endsWith("/completions")
-            ? []
-            : [{ bytes: "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n" }],
-      },
-    );
+    const run = await waiting("URL", "0.3", {
+      script: (request) =>
+        request.path.endsWith("/completions")
+          ? []
+          : [{ bytes: "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n" }],
+    });
     expect(run.code).toBe(3);
     expect(run.err).toMatch(/does not answer a one-token request/);
     expect(run.measured).toHaveLength(0);
@@ -217,16 +195,7 @@ describe("a server that starts late", () => {
   });
 
   it("that nobody runs: exit 3", async () => {
-    const run = await runCompat("bench", [
-      "--dataset-path",
-      custom,
-      "--model",
-      "m",
-      "--base-url",
-      "http://127.0.0.1:9",
-      "--ready-check-timeout-sec",
-      "0",
-    ]);
+    const run = await waiting("http://127.0.0.1:9", "0");
     expect(run.code).toBe(3);
     expect(run.err).toMatch(/cannot reach/);
   });
