@@ -7,6 +7,7 @@ import { findConflict } from "./flag-conflicts.ts";
 
 export const PRESET_NAMES = ["coder", "planner", "rewriter", "tree-of-thoughts"] as const;
 export type PresetName = (typeof PRESET_NAMES)[number];
+const ARRIVAL_NAMES = ["uniform", "poisson", "bursts", "daily"] as const;
 
 const distribution = z.string().superRefine((text, context) => {
   try {
@@ -53,7 +54,7 @@ export const generateOptionsSchema = z
     budgetMs: z.number().positive().nullable().default(null),
 
     spanMs: z.number().min(0).default(60_000),
-    arrivals: z.enum(["uniform", "poisson", "bursts", "daily"]).default("uniform"),
+    arrivals: z.enum(ARRIVAL_NAMES).default("uniform"),
     burstSize: distribution.default("uniform(5,20)"),
     dayMs: z.number().positive().default(86_400_000),
     peakToTrough: z.number().min(1).default(4),
@@ -78,6 +79,7 @@ export const generateOptionsSchema = z
   });
 
 export type GenerateOptions = z.infer<typeof generateOptionsSchema>;
+const DEFAULTS = generateOptionsSchema.parse({});
 
 export interface GenerateFlag {
   readonly key: keyof GenerateOptions;
@@ -193,7 +195,7 @@ export const GENERATE_FLAGS: readonly GenerateFlag[] = withDefaults([
     key: "arrivals",
     flag: "--arrivals",
     value: "choice",
-    choices: ["uniform", "poisson", "bursts", "daily"],
+    choices: ARRIVAL_NAMES,
     help: "how job starts lie in the span",
   },
   {
@@ -230,9 +232,8 @@ export const GENERATE_FLAGS: readonly GenerateFlag[] = withDefaults([
 ] satisfies readonly GenerateFlag[]);
 
 function withDefaults(flags: readonly GenerateFlag[]): GenerateFlag[] {
-  const defaults = generateOptionsSchema.parse({});
   return flags.map((flag) => {
-    const value = defaults[flag.key];
+    const value = DEFAULTS[flag.key];
     if (value === null) return flag;
     const shown = flag.value === "duration" ? typedDuration(value as number) : String(value);
     return { ...flag, help: `${flag.help} (default: ${shown})` };
@@ -280,7 +281,6 @@ function messageOf(issue: z.core.$ZodIssue): string {
 
 /** What was asked for beyond the defaults (a trace's own header, read again, holds all of them). */
 function givenKeys(options: GenerateOptions): ReadonlySet<keyof GenerateOptions> {
-  const defaults = generateOptionsSchema.parse({});
-  const keys = Object.keys(defaults) as (keyof GenerateOptions)[];
-  return new Set(keys.filter((key) => options[key] !== defaults[key]));
+  const keys = Object.keys(DEFAULTS) as (keyof GenerateOptions)[];
+  return new Set(keys.filter((key) => options[key] !== DEFAULTS[key]));
 }
