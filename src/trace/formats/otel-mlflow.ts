@@ -15,7 +15,8 @@ export function fromMlflow(attributes: JsonObject): JsonObject {
     const value = parsed(attributes[key]);
     return isObject(value) ? value : {};
   };
-  const request = told("mlflow.spanInputs");
+  const inputs = told("mlflow.spanInputs");
+  const request = isObject(inputs["params"]) ? { ...inputs, ...inputs["params"] } : inputs;
   const usage = told("mlflow.chat.tokenUsage");
   const model = request["model"] ?? parsed(attributes["mlflow.llm.model"]);
   return {

@@ -59,8 +59,8 @@ export function spansOf(document: unknown): PlacedSpan[] | null {
         ? place(one["spans"], `data[${at}].spans`, scalarText(one["traceID"]) || null)
         : [],
     );
-  // MLflow has them in `data`.
-  for (const key of ["trace", "data"]) if (isObject(document[key])) return spansOf(document[key]);
+  // MLflow has them in `data`, Databricks' inference tables a trace in each answer.
+  for (const key of ["trace", "data", "databricks_output"]) if (isObject(document[key])) return spansOf(document[key]);
   return null;
 }
 
