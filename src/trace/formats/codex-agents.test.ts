@@ -130,6 +130,22 @@ describe("codex sub-agents", () => {
     expect(rowsAddUp(trace)).toBe(true);
   });
 
+  it("are found in logs joined to one file, parents first or last", async () => {
+    for (const rows of [
+      [...main, ...kid, ...judge],
+      [...kid, ...judge, ...main],
+    ]) {
+      const trace = await readWritten(codex, jsonl(rows));
+      expect(linksOf(trace)).toMatchObject({
+        "kid/0": [["p/0"], 400],
+        "two/1": [["p/3", "two/0"], 50],
+        "p/3": [["kid/1", "p/2"], 200],
+        "p/5": [["p/4", "two/1"], 300],
+      });
+      expect(rowsAddUp(trace)).toBe(true);
+    }
+  });
+
   it("hear what other agents say as input", async () => {
     const trace = await readAll({ "a.jsonl": main, "c.jsonl": judge });
     const promptOf = (id: string): unknown =>

@@ -95,7 +95,9 @@ export class CodexSession {
   isOther(meta: JsonObject): boolean {
     const id = scalarText(meta["id"]);
     const isBegun = this.#named || this.requests.length > 0;
-    return isBegun && this.#copy === null && id !== "" && id !== this.#id && id !== this.#parent;
+    // A copy of the parent's log stands before all of its own requests.
+    const isCopied = this.#copy !== null || (id === this.#parent && this.requests.length === 0);
+    return isBegun && !isCopied && id !== "" && id !== this.#id;
   }
 
   /** The log has ended. */
