@@ -154,14 +154,14 @@ export async function executeRun(request: RunRequest): Promise<FinishedRun> {
     const lost = saved.lost;
     if (lost > 0)
       request.onWarning(`${lost} records could not be saved (${saved.error?.message ?? "disk error"})`);
-    const degraded = [...result.degraded, ...(lost > 0 ? [`${lost} records could not be saved`] : [])];
-    for (const text of result.degraded) request.onWarning(text);
     const begun = plan.spare_from === undefined ? null : await begunPlan(folder, plan, plan.spare_from);
+    const ranOut = begun !== null && begun.jobs.length === plan.jobs.length;
+    const troubles = [...result.degraded, ...(ranOut ? [RAN_OUT] : [])];
+    for (const text of troubles) request.onWarning(text);
+    const degraded = [...troubles, ...(lost > 0 ? [`${lost} records could not be saved`] : [])];
     if (begun !== null) {
       const { requests, jobs } = begun;
       manifest = { ...manifest, plan: { ...manifest.plan, requests, jobs: jobs.length } };
-      if (result.not_sent === 0)
-        request.onWarning("the jobs and all their copies ended before the duration was over");
     }
     const notSent = result.not_sent - (begun?.dropped ?? 0);
     const end: RunEnd = {
@@ -190,6 +190,9 @@ export async function executeRun(request: RunRequest): Promise<FinishedRun> {
     log.flushSync();
   }
 }
+
+/** Throughput and steady state of such a run are too low. */
+const RAN_OUT = "the jobs and all their copies had begun before the duration was over: slots stood empty";
 
 function writeCalibration(folder: string, records: readonly RequestRecord[]): void {
   writeFileSync(join(folder, CALIBRATION_FILE), records.map(recordLine).join(""));

@@ -32,6 +32,7 @@ export function openTarget(options: OpenTargetOptions): Promise<Target> {
         seed,
         clock: env.clock,
         virtualTime: given.virtual_time ?? false,
+        ...(given.timeout === undefined ? {} : { timeoutMs: given.timeout }),
         watch: given.engine_metrics !== "off",
       }),
     );

@@ -3,6 +3,7 @@ import type { Clock } from "../core/clock.ts";
 import { UserError } from "../core/failure.ts";
 import type { JsonObject } from "../core/json.ts";
 import { nearestHint } from "../core/nearest.ts";
+import type { Ms } from "../core/units.ts";
 import { VirtualClock } from "../core/virtual-clock.ts";
 import type { SyncTokenizer } from "../prompt/tokenizer.ts";
 import {
@@ -37,6 +38,8 @@ export interface SimTargetOptions {
   readonly seed: number;
   readonly clock: Clock;
   readonly virtualTime: boolean;
+  /** Time a request may take; absent = as long as it does. */
+  readonly timeoutMs?: Ms;
   /** Sample the engine while a run lasts. */
   readonly watch?: boolean;
 }
@@ -46,7 +49,10 @@ export function openSimTarget(options: SimTargetOptions): Target & { readonly en
   const clock = options.virtualTime ? new VirtualClock(0, options.clock.wall()) : options.clock;
   const engine = createSimEngine(simSettings(options.settings), clock, options.seed);
   const model = engine.sim.served_name;
-  const client = createSimClient(engine, clock, { model_names: "any" });
+  const client = createSimClient(engine, clock, {
+    model_names: "any",
+    ...(options.timeoutMs === undefined ? {} : { timeout_ms: options.timeoutMs }),
+  });
   let open = 0;
   return {
     client: {

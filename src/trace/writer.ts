@@ -62,6 +62,7 @@ function headerOf(trace: Trace, shift: Ms): JsonObject {
       written_by: `reprise ${VERSION}`,
       units: { time: "ms", length: "tokens" },
     }),
+    ...(trace.header?.["anonymized"] === undefined ? {} : { anonymized: trace.header["anonymized"] }),
     reprise_trace: TRACE_VERSION,
     ...(origin === null ? {} : { epoch_ms: origin }),
     provenance: { ...trace.provenance },

@@ -108,6 +108,27 @@ describe("a duration", () => {
     expect(run.summary.jobs.counts).toMatchObject({ total: 2, ok: 1, unfinished: 1 });
   });
 
+  it("has copies enough where every job fails at its first turn, whatever it would have thought for later", async () => {
+    const rows = [
+      turn("a", "j", 10, { arrival_ms: 0, after: [] }),
+      turn("b", "j", 10, { after: ["a"], think_ms: 60_000 }),
+    ];
+    const run = await exactRun(rows, closed(1, "--duration", "450ms", "--timeout", "20ms"));
+    // 20 ms a job: the 23rd, begun at 440, is cut.
+    expect(run.summary.counts).toMatchObject({ planned: 46, sent: 23, failed: 22, skipped: 22, cancelled: 1 });
+    expect(run.summary.validity.verdict).not.toBe("degraded");
+  });
+
+  it("says so where even the copies ran out", async () => {
+    // Two rounds are what 200,000 turns allow; a timeout ends each at its root.
+    const rows = [turn("a", "j", 10, { arrival_ms: 0, after: [] })];
+    for (let i = 0; i < 70_000; i++) rows.push(turn(`b${i}`, "j", 1, { after: ["a"], think_ms: 1 }));
+    const run = await exactRun(rows, closed(1, "--duration", "450ms", "--timeout", "20ms"));
+    expect(run.summary.jobs.counts).toMatchObject({ total: 2, failed: 2 });
+    expect(run.summary.validity.verdict).toBe("degraded");
+    expect(run.summary.validity.reasons.join()).toContain("had begun before the duration was over");
+  });
+
   it("repeats nothing where the number of jobs was given", async () => {
     const one = [turn("a", "j", 10, { arrival_ms: 0 })];
     for (const flags of [

@@ -47,7 +47,7 @@ export const targetOptions = {
   extra_body: option(jsonObject(), G, "JSON merged into every request body, overriding"),
   timeout: option(duration("s", { positive: true }), G, "time a request may take", {
     aliases: ["--timeout-s"],
-    defaultText: "600s",
+    defaultText: "600s over HTTP, none in this process",
   }),
   retries: option(integer({ min: 0 }), G, "send a failed request again, so many times", { defaultText: "0" }),
   insecure: option(toggle(), G, "do not check the server's certificate"),
