@@ -3,18 +3,15 @@
  * PERFORMANCE's table. Nothing here fails a test: it is read by people.
  *   node bench/client-bench.mjs [--quick] [--perf DIR]
  */
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { join } from "node:path";
+import { bundle } from "./bundle.mjs";
+import { median } from "./quantile.mjs";
+import { compile, perf, startReferenceServer } from "./reference-server.mjs";
 
-const root = fileURLToPath(new URL("..", import.meta.url));
 const quick = process.argv.includes("--quick");
-const perfFlag = process.argv.indexOf("--perf");
-const perf = resolve(perfFlag > 0 ? process.argv[perfFlag + 1] : join(root, "../shared/perf"));
 if (!existsSync(join(perf, "server.c"))) {
   console.log(`skipped: ${perf}/server.c is not there (--perf DIR)`);
   process.exit(0);
@@ -23,14 +20,6 @@ if (!existsSync(join(perf, "server.c"))) {
 const rounds = quick ? 3 : 5;
 const [warm, dur] = quick ? [2.5, 2] : [3, 4];
 const work = mkdtempSync(join(tmpdir(), "reprise-bench-"));
-const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
-const freePort = () =>
-  new Promise((done) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => done(port));
-    });
-  });
 const runChild = (command, args) =>
   new Promise((done, fail) => {
     let out = "";
@@ -43,23 +32,14 @@ const runChild = (command, args) =>
 
 let server = null;
 try {
-  for (const name of ["server", "cclient"])
-    execFileSync("gcc", ["-O2", "-w", "-o", join(work, name), join(perf, `${name}.c`)]);
+  const cclient = compile("cclient", work);
   const load = join(work, "load.mjs");
-  await build({
-    entryPoints: [join(root, "bench/client-load.ts")],
-    outfile: load,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    logLevel: "error",
-  });
-  const port = await freePort();
-  server = spawn(join(work, "server"), [String(port)], { stdio: "ignore" });
-  await new Promise((done) => setTimeout(done, 200));
+  await bundle(load, "bench/client-load.ts");
+  const { port, child } = await startReferenceServer(work);
+  server = child;
 
   const c = ([conns, n, pace, batch], lag) =>
-    runChild(join(work, "cclient"), [conns, n, pace, batch, 0, warm, dur, lag ? 1 : 0, port].map(String));
+    runChild(cclient, [conns, n, pace, batch, 0, warm, dur, lag ? 1 : 0, port].map(String));
   const ours = ([conns, n, pace, batch], lag, flags = []) =>
     runChild(
       process.execPath,

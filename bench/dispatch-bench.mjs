@@ -5,20 +5,28 @@
  *
  *   node bench/dispatch-bench.mjs [--only rate,jobs,prompts,burst,million] [--seconds 8] [--rounds 3]
  */
-import { build } from "esbuild";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
+import { bundle } from "./bundle.mjs";
+import { flag } from "./flag.mjs";
 
-const flags = new Map();
-for (let i = 2; i < process.argv.length; i += 2) flags.set(process.argv[i], process.argv[i + 1]);
-const only = flags.get("--only")?.split(",") ?? ["rate", "jobs", "prompts", "burst", "million"];
-const seconds = Number(flags.get("--seconds") ?? 8);
-const rounds = Number(flags.get("--rounds") ?? 3);
-const root = join(fileURLToPath(import.meta.url), "../..");
+const only = flag("--only")?.split(",") ?? ["rate", "jobs", "prompts", "burst", "million"];
+const seconds = Number(flag("--seconds") ?? 8);
+const rounds = Number(flag("--rounds") ?? 3);
 
-const { dispatch, planLoad, planTrace, RealClock, resolveJobs, newRequest, describeSamples } = await load();
+const {
+  describeSamples,
+  dispatch,
+  emptyObservation,
+  load,
+  newRequest,
+  planLoad,
+  planTrace,
+  RealClock,
+  resolveJobs,
+} = await sources();
 
 const LOADS = {
   rate: () => ({
@@ -64,14 +72,7 @@ for (const name of only) {
 }
 
 function timed(n, rate) {
-  const request = turn();
-  const items = Array.from({ length: n }, (_, i) => ({
-    request_id: `r${i}`,
-    request,
-    planned_prompt_tokens: null,
-    planned_output_tokens: null,
-  }));
-  return planLoad(items, { rate, burstiness: rate === Infinity ? 1 : Infinity });
+  return planLoad(load(n), { rate, burstiness: rate === Infinity ? 1 : Infinity });
 }
 
 function jobsPlan(jobs, turns) {
@@ -94,19 +95,6 @@ function jobsPlan(jobs, turns) {
     }
   }
   return planTrace(resolveJobs(requests), { pacing: "jobs", optimal: false });
-}
-
-function turn() {
-  const prompt = { kind: "text", text: "" };
-  return {
-    prompt,
-    forced_output_tokens: null,
-    max_tokens: 1,
-    temperature: null,
-    params: null,
-    model: null,
-    copy: 0,
-  };
 }
 
 /** The same instants on the bare clock, nothing sent: what this machine allows at this moment. */
@@ -179,37 +167,14 @@ async function measure({ plan, service, bytes }) {
 
 /** Timers of the same clock end the requests; what a client would observe is empty. */
 function nullClient(clock, service) {
-  const empty = {
-    connect_ms: 0,
-    headers_ms: null,
-    first_byte_ms: null,
-    first_token_ms: null,
-    first_output_ms: null,
-    last_token_ms: null,
-    chunk_ms: [],
-    chunk_tokens: null,
-    chunks: 0,
-    prompt_tokens: null,
-    output_tokens: null,
-    cached_tokens: null,
-    reasoning_tokens: null,
-    prompt_tokens_source: "none",
-    output_tokens_source: "none",
-    finish_reason: "stop",
-    tool_calls: null,
-    engine: null,
-    text: null,
-    failure: null,
-    http_status: 200,
-    attempts: 1,
-    notes: [],
-  };
   return {
     name: "null",
     prepare: (request) => ({ request_id: request.request_id, body_bytes: 0 }),
     send(_prepared, done) {
       const sent_ms = clock.now();
-      const timer = clock.at(sent_ms + service, () => done({ ...empty, sent_ms, end_ms: clock.now() }));
+      const timer = clock.at(sent_ms + service, () =>
+        done({ ...emptyObservation(sent_ms), end_ms: clock.now(), finish_reason: "stop", http_status: 200 }),
+      );
       return { cancel: () => clock.cancel(timer) };
     },
     async close() {},
@@ -225,29 +190,22 @@ function report({ n, early, lateness, first, last, lastSent, cpu_us, rss_mb }) {
   );
 }
 
-async function load() {
+async function sources() {
   const folder = mkdtempSync(join(tmpdir(), "reprise-dispatch-bench-"));
   const outfile = join(folder, "dispatch.mjs");
   try {
-    await build({
-      stdin: {
-        contents: `
-          export { dispatch } from "./src/dispatch/dispatch.ts";
-          export { planLoad } from "./src/plan/plan-load.ts";
-          export { planTrace } from "./src/plan/plan-trace.ts";
-          export { RealClock } from "./src/core/real-clock.ts";
-          export { resolveJobs } from "./src/trace/jobs.ts";
-          export { newRequest } from "./src/trace/new-request.ts";
-          export { describeSamples } from "./src/core/quantile.ts";`,
-        resolveDir: root,
-        loader: "ts",
-      },
-      bundle: true,
-      platform: "node",
-      format: "esm",
+    await bundle(
       outfile,
-      logLevel: "error",
-    });
+      "src/core/quantile.ts",
+      "src/core/real-clock.ts",
+      "src/dispatch/dispatch.ts",
+      "src/plan/plan-load.ts",
+      "src/plan/plan-trace.ts",
+      "src/record/observation.ts",
+      "src/trace/jobs.ts",
+      "src/trace/new-request.ts",
+      "test/support/load-requests.ts",
+    );
     return await import(pathToFileURL(outfile).href);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -4,21 +4,17 @@
  * waited for a core meanwhile. Nothing here fails a test: it is read by people.
  *   node bench/replay-bench.mjs [--quick] [--perf DIR] [--only rate,dense,prompts,lanes]
  */
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { root } from "./bundle.mjs";
+import { flag } from "./flag.mjs";
+import { median, quantile } from "./quantile.mjs";
+import { perf, startReferenceServer } from "./reference-server.mjs";
 
-const root = fileURLToPath(new URL("..", import.meta.url));
 const cli = join(root, "dist/cli.js");
-const flag = (name) => {
-  const at = process.argv.indexOf(name);
-  return at < 0 ? null : process.argv[at + 1];
-};
 const quick = process.argv.includes("--quick");
-const perf = resolve(flag("--perf") ?? join(root, "../shared/perf"));
 const only = flag("--only")?.split(",") ?? ["rate", "dense", "prompts", "lanes"];
 if (!existsSync(join(perf, "server.c")) || !existsSync(cli)) {
   console.log(`skipped: ${existsSync(cli) ? `${perf}/server.c` : "dist/cli.js"} is not there`);
@@ -27,20 +23,13 @@ if (!existsSync(join(perf, "server.c")) || !existsSync(cli)) {
 const rounds = quick ? 2 : 5;
 const seconds = quick ? 3 : 8;
 const work = mkdtempSync(join(tmpdir(), "reprise-replay-bench-"));
-const quantile = (values, share) => {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
-};
-const median = (values) => quantile(values, 0.5);
 const ms = (value) => `${value.toFixed(value < 1 ? 3 : 1)} ms`;
 
 let server = null;
 let runs = 0;
 try {
-  execFileSync("gcc", ["-O2", "-w", "-o", join(work, "server"), join(perf, "server.c")]);
-  const port = await freePort();
-  server = spawn(join(work, "server"), [String(port)], { stdio: "ignore" });
-  await new Promise((done) => setTimeout(done, 200));
+  const { port, child } = await startReferenceServer(work);
+  server = child;
   const base = [
     "--base-url",
     `http://127.0.0.1:${port}`,
@@ -200,13 +189,4 @@ async function writeTrace(count, rate, promptBytes) {
   }
   await new Promise((done) => out.end(done));
   return path;
-}
-
-function freePort() {
-  return new Promise((done) => {
-    const probe = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = probe.address();
-      probe.close(() => done(port));
-    });
-  });
 }

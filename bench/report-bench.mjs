@@ -4,7 +4,6 @@
  *
  *   node bench/report-bench.mjs [--records 250000,500000,1000000] [--shape plain|told|spread] [--single true]
  */
-import { build } from "esbuild";
 import { execFileSync } from "node:child_process";
 import {
   closeSync,
@@ -19,57 +18,45 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { bundle } from "./bundle.mjs";
+import { flag } from "./flag.mjs";
 
-const flags = new Map();
-for (let i = 2; i < process.argv.length; i += 2) flags.set(process.argv[i], process.argv[i + 1]);
-const root = join(fileURLToPath(import.meta.url), "../..");
 const CHUNKS = 100;
 const TURNS = 20;
 
-if (flags.has("--measure")) await measure();
+if (flag("--measure") !== null) await measure();
 else await main();
 
 async function main() {
-  const sizes = (flags.get("--records") ?? "250000,500000,1000000").split(",").map(Number);
+  const sizes = (flag("--records") ?? "250000,500000,1000000").split(",").map(Number);
   const folder = mkdtempSync(join(tmpdir(), "reprise-report-bench-"));
   try {
-    const bundle = join(folder, "report.mjs");
-    await build({
-      stdin: {
-        contents: `export { readRun } from "./src/record/read-run.ts";
-          export { readLineBatches } from "./src/core/lines.ts";
-          export { analyzeRun } from "./src/metric/summarize.ts";
-          export { renderReport } from "./src/report/index.ts";`,
-        resolveDir: root,
-        loader: "ts",
-      },
-      bundle: true,
-      platform: "node",
-      format: "esm",
-      outfile: bundle,
-      banner: {
-        js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
-      },
-      logLevel: "error",
-    });
+    const report = join(folder, "report.mjs");
+    await bundle(
+      report,
+      "src/record/read-run.ts",
+      "src/core/lines.ts",
+      "src/metric/summarize.ts",
+      "src/report/index.ts",
+    );
     for (const records of sizes) {
       const run = join(folder, `run-${records}`);
-      writeRun(run, records, flags.get("--shape") ?? "plain", flags.get("--single") === "true" ? 1 : TURNS);
+      writeRun(run, records, flag("--shape") ?? "plain", flag("--single") === "true" ? 1 : TURNS);
       const megabytes = Math.round(statSync(join(run, "records.jsonl")).size / 1e6);
       const of = (what) =>
         JSON.parse(
           execFileSync(
             process.execPath,
-            [fileURLToPath(import.meta.url), "--measure", what, "--run", run, "--bundle", bundle],
+            [fileURLToPath(import.meta.url), "--measure", what, "--run", run, "--bundle", report],
             { encoding: "utf8", maxBuffer: 1 << 26 },
           ),
         );
       const parse = of("parse");
-      const report = of("report");
+      const whole = of("report");
       console.log(
-        `${records} records × ${CHUNKS} chunks (${megabytes} MB): report ${(report.ms / 1000).toFixed(1)} s ` +
+        `${records} records × ${CHUNKS} chunks (${megabytes} MB): report ${(whole.ms / 1000).toFixed(1)} s ` +
           `(bare JSON.parse ${(parse.ms / 1000).toFixed(1)} s), ` +
-          `CPU ${(report.cpu_ms / 1000).toFixed(1)} s (${(report.cpu_ms / parse.cpu_ms).toFixed(2)} × bare), peak ${report.peak_mb} MB; ttft n ${report.n}, itl n ${report.itl}`,
+          `CPU ${(whole.cpu_ms / 1000).toFixed(1)} s (${(whole.cpu_ms / parse.cpu_ms).toFixed(2)} × bare), peak ${whole.peak_mb} MB; ttft n ${whole.n}, itl n ${whole.itl}`,
       );
       rmSync(run, { recursive: true, force: true });
     }
@@ -80,12 +67,12 @@ async function main() {
 
 async function measure() {
   const { readRun, readLineBatches, analyzeRun, renderReport } = await import(
-    pathToFileURL(flags.get("--bundle")).href
+    pathToFileURL(flag("--bundle")).href
   );
-  const folder = flags.get("--run");
+  const folder = flag("--run");
   const began = performance.now();
   let facts = {};
-  if (flags.get("--measure") === "parse") {
+  if (flag("--measure") === "parse") {
     for await (const lines of readLineBatches(join(folder, "records.jsonl")))
       for (const line of lines) JSON.parse(line.text);
   } else {

@@ -4,41 +4,27 @@
  *
  *   node bench/trace-bench.mjs [--rows 1000000] [--rounds 5]
  */
-import { build } from "esbuild";
 import { execFileSync } from "node:child_process";
 import { createReadStream, createWriteStream, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { bundle } from "./bundle.mjs";
+import { flag } from "./flag.mjs";
+import { median } from "./quantile.mjs";
 
-const flags = new Map();
-for (let i = 2; i < process.argv.length; i += 2) flags.set(process.argv[i], process.argv[i + 1]);
-const root = join(fileURLToPath(import.meta.url), "../..");
-
-if (flags.has("--measure")) await measure(flags.get("--measure"), flags.get("--file"), flags.get("--bundle"));
+const measured = flag("--measure");
+if (measured !== null) await measure(measured, flag("--file"), flag("--bundle"));
 else await main();
 
 async function main() {
-  const rows = Number(flags.get("--rows") ?? 1_000_000);
-  const rounds = Number(flags.get("--rounds") ?? 5);
+  const rows = Number(flag("--rows") ?? 1_000_000);
+  const rounds = Number(flag("--rounds") ?? 5);
   const folder = mkdtempSync(join(tmpdir(), "reprise-trace-bench-"));
   try {
-    const bundle = join(folder, "reader.mjs");
-    await build({
-      stdin: {
-        contents: ["trace/reader", "trace/jobs", "plan/plan-trace"]
-          .map((module) => `export * from "./src/${module}.ts";`)
-          .join("\n"),
-        resolveDir: root,
-        loader: "ts",
-      },
-      bundle: true,
-      platform: "node",
-      format: "esm",
-      outfile: bundle,
-      logLevel: "error",
-    });
+    const reader = join(folder, "reader.mjs");
+    await bundle(reader, "src/trace/reader.ts", "src/trace/jobs.ts", "src/plan/plan-trace.ts");
     for (const shape of ["lengths", "text", "blocks"]) {
       const file = join(folder, `${shape}.jsonl`);
       const bytes = await writeRows(file, rows, shape);
@@ -46,15 +32,8 @@ async function main() {
       const peak = { parse: 0, read: 0, plan: 0 };
       for (let round = 0; round < rounds; round++) {
         for (const what of ["parse", "read", "plan"]) {
-          const args = [
-            fileURLToPath(import.meta.url),
-            "--measure",
-            what,
-            "--file",
-            file,
-            "--bundle",
-            bundle,
-          ];
+          const words = ["--measure", what, "--file", file, "--bundle", reader];
+          const args = [fileURLToPath(import.meta.url), ...words];
           const result = JSON.parse(execFileSync(process.execPath, args, { encoding: "utf8" }));
           if (result.rows !== rows) throw new Error(`${what}: ${result.rows} rows instead of ${rows}`);
           times[what].push(result.ms);
@@ -75,7 +54,7 @@ async function main() {
   }
 }
 
-async function measure(what, file, bundle) {
+async function measure(what, file, reader) {
   const start = process.hrtime.bigint();
   let rows = 0;
   let kept = null;
@@ -85,7 +64,7 @@ async function measure(what, file, bundle) {
       if (row.job_id !== "") rows++;
     }
   } else {
-    const { readTrace, resolveJobs, planTrace } = await import(pathToFileURL(bundle).href);
+    const { readTrace, resolveJobs, planTrace } = await import(pathToFileURL(reader).href);
     kept = await readTrace(file);
     if (what === "plan") kept = planTrace(resolveJobs(kept.requests));
     rows = kept.requests.length;
@@ -123,9 +102,4 @@ async function writeRows(file, rows, shape) {
   }
   await new Promise((resolve) => out.end(resolve));
   return bytes;
-}
-
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)];
 }
