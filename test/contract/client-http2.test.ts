@@ -1,7 +1,7 @@
 /** HTTP/2 on real sockets: streams beside each other, a server that takes its leave, one that does not speak it. */
 import { readFileSync } from "node:fs";
 import { constants, createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { afterEach, expect, it } from "vitest";
 import type { HttpClient, HttpClientOptions } from "../../src/client/http-client.ts";
 import { startConnectProxy } from "../stub/connect-proxy.ts";
@@ -169,6 +169,32 @@ it("speaks HTTP/1.1 with a server that offers no HTTP/2; the handshake is connec
   const plain = await startStub(() => [{ bytes: response([R("A"), TAIL]) }]);
   closers.push(() => plain.close());
   expect((await send(client(plain.url))).text).toBe("A");
+});
+
+it("a burst keeps to the streams that the server allows: none is refused", async () => {
+  const stub = await http2Stub((stream) => answer(stream, 30), 10);
+  const one = client(stub.url);
+  const all = await Promise.all(Array.from({ length: 45 }, () => send(one)));
+  for (const seen of all) expect([seen.failure, seen.text]).toEqual([null, "AB"]);
+  expect(stub.bodies.length).toBe(45);
+});
+
+it("a handshake that hangs holds up those that began it, not those after", async () => {
+  let hang = true;
+  const plain = createServer((socket) => {
+    socket.on("error", () => {});
+    if (hang) return;
+    const up = connect(Number(new URL(stub.url).port), "127.0.0.1");
+    up.on("error", () => socket.destroy());
+    socket.pipe(up).pipe(socket);
+  });
+  const stub = await http2Stub((stream) => answer(stream));
+  await new Promise<void>((resolve) => plain.listen(0, "127.0.0.1", resolve));
+  closers.push(() => void plain.close());
+  const one = client(`https://localhost:${(plain.address() as AddressInfo).port}`, { timeoutMs: 500 });
+  expect((await send(one)).failure?.code).toBe("timeout");
+  hang = false;
+  expect((await send(one)).failure).toBeNull();
 });
 
 it("goes through a proxy", async () => {

@@ -25,6 +25,8 @@ export class Http2Exchange implements Exchange {
   readonly #handler: ExchangeHandler;
   readonly #request: Http2Request;
   readonly #startHttp1: (handler: ExchangeHandler) => Exchange;
+  /** Told where it is given up before it has a stream. */
+  readonly #abandoned: () => void;
   #stream: ClientHttp2Stream | null = null;
   /** Carries it instead, where the server speaks HTTP/1.1 only. */
   #other: Exchange | null = null;
@@ -36,11 +38,13 @@ export class Http2Exchange implements Exchange {
     handler: ExchangeHandler,
     request: Http2Request,
     startHttp1: (handler: ExchangeHandler) => Exchange,
+    abandoned: () => void,
   ) {
     this.#clock = clock;
     this.#handler = handler;
     this.#request = request;
     this.#startHttp1 = startHttp1;
+    this.#abandoned = abandoned;
   }
 
   get isOver(): boolean {
@@ -110,7 +114,8 @@ export class Http2Exchange implements Exchange {
   abort(): void {
     this.#over = true;
     this.#other?.abort();
-    this.#stream?.close(constants.NGHTTP2_CANCEL);
+    if (this.#stream === null) this.#abandoned();
+    else this.#stream.close(constants.NGHTTP2_CANCEL);
   }
 
   finish(): void {

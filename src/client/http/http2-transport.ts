@@ -47,7 +47,8 @@ export class Http2Transport implements Transport {
   readonly #sockets = new Set<Socket>();
   /** For a connection that is being opened. */
   #waiting: Waiting[] = [];
-  #isOpening = false;
+  /** The connection that is being opened. */
+  #opening: Socket | null = null;
   #speaksHttp1 = false;
 
   constructor(options: Http1Options) {
@@ -80,8 +81,12 @@ export class Http2Transport implements Transport {
   start(request: WireRequest, handler: ExchangeHandler): Exchange {
     const { http1, http2 } = request as Prepared;
     if (this.#speaksHttp1) return this.#http1.start(http1, handler);
-    const exchange = new Http2Exchange(this.#clock, handler, http2, (wrapped) =>
-      this.#http1.start(http1, wrapped),
+    const exchange = new Http2Exchange(
+      this.#clock,
+      handler,
+      http2,
+      (wrapped) => this.#http1.start(http1, wrapped),
+      () => this.#abandon(),
     );
     const session = this.#sessions.find((one) => one.hasRoom);
     if (session !== undefined) session.start(exchange, 0);
@@ -99,8 +104,7 @@ export class Http2Transport implements Transport {
   }
 
   #open(): void {
-    if (this.#isOpening) return;
-    this.#isOpening = true;
+    if (this.#opening !== null) return;
     const { host, port, proxy } = this.#origin;
     if (proxy === null) {
       this.#secure({ host, port });
@@ -108,9 +112,10 @@ export class Http2Transport implements Transport {
     }
     const tunnel = openTunnel(proxy, host, port, (failure) => {
       if (failure === null) this.#secure({ socket: tunnel });
-      else this.#refused(failure);
+      else this.#refused(tunnel, failure);
     });
     this.#sockets.add(tunnel);
+    this.#opening = tunnel;
     tunnel.once("close", () => this.#sockets.delete(tunnel));
   }
 
@@ -128,9 +133,11 @@ export class Http2Transport implements Transport {
     const socket = tlsConnect(options);
     socket.setNoDelay(true);
     this.#sockets.add(socket);
-    const onError = (error: Error): void => this.#refused(socketFailure(error, phase));
+    this.#opening = socket;
+    const onError = (error: Error): void => this.#refused(socket, socketFailure(error, phase));
     const onClose = (): void =>
       this.#refused(
+        socket,
         phase === "tls"
           ? { code: "tls", message: "the server closed the connection during the TLS handshake" }
           : { code: "connect", message: "the connection was closed while it was opened" },
@@ -144,9 +151,9 @@ export class Http2Transport implements Transport {
     socket.once("secureConnect", () => {
       socket.off("error", onError);
       socket.off("close", onClose);
-      this.#isOpening = false;
       if (socket.alpnProtocol === "h2") this.#ready(socket);
       else {
+        this.#opening = null;
         socket.on("error", () => {});
         socket.destroy();
         this.#speaksHttp1 = true;
@@ -163,17 +170,27 @@ export class Http2Transport implements Transport {
     });
     session.once("connect", () => session.setLocalWindowSize(SESSION_WINDOW));
     const open = new OpenSession(session);
-    this.#sessions.push(open);
     const gone = (): void => {
       const at = this.#sessions.indexOf(open);
+      // What has begun is told by its own stream.
       if (at >= 0) this.#sessions.splice(at, 1);
+      else
+        this.#refused(socket, {
+          code: "reset",
+          message: "the server closed the connection before its settings",
+        });
     };
-    // What has begun is told by its own stream.
+    // How many streams it allows is in its settings: those beyond would be refused.
+    session.once("remoteSettings", () => {
+      this.#opening = null;
+      session.unref();
+      this.#sessions.push(open);
+      this.#serve(open);
+      session.on("remoteSettings", () => this.#serve(open));
+    });
     session.on("error", gone);
     session.once("goaway", gone);
     session.once("close", gone);
-    open.onSettings = () => this.#serve(open);
-    this.#serve(open);
   }
 
   #serve(open: OpenSession): void {
@@ -182,14 +199,24 @@ export class Http2Transport implements Transport {
     if (this.#waiting.length > 0) this.#open();
   }
 
+  /** A connection that does not come about, and for which nobody waits any more, must not be what the next one waits for. */
+  #abandon(): void {
+    if (this.#opening === null || this.#waiting.some(({ exchange }) => !exchange.isOver)) return;
+    const hanging = this.#opening;
+    this.#opening = null;
+    this.#waiting = [];
+    hanging.destroy();
+  }
+
   #take(count: number): Waiting[] {
     this.#waiting = this.#waiting.filter(({ exchange }) => !exchange.isOver);
     return this.#waiting.splice(0, count);
   }
 
-  #refused({ code, message }: SocketFailure): void {
-    if (!this.#isOpening) return;
-    this.#isOpening = false;
+  /** Of the connection that is being opened, not of one before it. */
+  #refused(socket: Socket, { code, message }: SocketFailure): void {
+    if (this.#opening !== socket) return;
+    this.#opening = null;
     const now = this.#clock.now();
     for (const { exchange } of this.#take(Infinity)) exchange.fail(code, message, now);
   }
@@ -198,13 +225,10 @@ export class Http2Transport implements Transport {
 /** A session that takes new streams. */
 class OpenSession {
   readonly session: ClientHttp2Session;
-  onSettings: () => void = () => {};
   #open = 0;
 
   constructor(session: ClientHttp2Session) {
     this.session = session;
-    session.unref();
-    session.on("remoteSettings", () => this.onSettings());
   }
 
   get room(): number {
