@@ -60,7 +60,8 @@ export function spansOf(document: unknown): PlacedSpan[] | null {
         : [],
     );
   // MLflow has them in `data`, Databricks' inference tables a trace in each answer.
-  for (const key of ["trace", "data", "databricks_output"]) if (isObject(document[key])) return spansOf(document[key]);
+  for (const key of ["trace", "data", "databricks_output"])
+    if (isObject(document[key])) return spansOf(document[key]);
   return null;
 }
 

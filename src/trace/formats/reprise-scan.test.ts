@@ -194,6 +194,21 @@ describe("the fast path", () => {
     ]);
   });
 
+  it("tries seldom where no row is plain, and goes on when they are again", async () => {
+    const plain = (i: number): string =>
+      `{"request_id":"p${i}","job_id":"j${i}","arrival_ms":1,"prompt_tokens":2,"max_tokens":1}`;
+    const other = (i: number): string =>
+      `{"request_id":"o${i}","job_id":"o${i}","arrival_ms":1,"prompt_tokens":2,"max_tokens":1,"metadata":{}}`;
+    const trace = await read([
+      ...Array.from({ length: 200 }, (_, i) => other(i)),
+      ...Array.from({ length: 200 }, (_, i) => plain(i)),
+    ]);
+    expect(trace.requests.length).toBe(401);
+    const columns = inColumns(trace);
+    expect(columns).toBeGreaterThan(130);
+    expect(columns).toBeLessThan(201);
+  });
+
   it.each([
     ["a repeated key", '"turn":1,"turn":2', 2],
     ["an exponent", '"turn":2e0', 2],
