@@ -68,12 +68,14 @@ async function ofFolder(folder: string, name: string): Promise<LogFile[]> {
   // Beside its `.jsonl` logs a session's folder holds other JSON; where there are no such logs, the others must be they.
   for (const file of logs.length > 0 || folders.length > 0 ? logs : all)
     files.push(await logFile(join(folder, file), join(name, file), null, null));
-  if (folders.includes("subagents")) files.push(...(await ofSubagents(folder, name, basename(folder))));
-  for (const inner of folders) {
+  const isOwn = folders.includes("subagents");
+  if (isOwn) files.push(...(await ofSubagents(folder, name, basename(folder))));
+  // A session's own folder also holds its workflows' records.
+  for (const inner of isOwn ? [] : folders) {
     const [path, shown] = [join(folder, inner), join(name, inner)];
     if ((await foldersIn(path)).includes("subagents")) files.push(...(await ofSubagents(path, shown, inner)));
     // A folder of projects: each holds its sessions.
-    else if (logs.length === 0 && inner !== "subagents") files.push(...(await ofFolder(path, shown)));
+    else if (logs.length === 0) files.push(...(await ofFolder(path, shown)));
   }
   return files;
 }

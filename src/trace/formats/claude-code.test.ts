@@ -583,9 +583,11 @@ describe("claude-code sub-agents in files of their own", () => {
         "s/subagents/agent-x.meta.json": { toolUseId: "tx" },
         "s/subagents/agent-y.jsonl": rows("y", "x"),
         "s/subagents/agent-y.meta.json": { toolUseId: "ty" },
+        "s/workflows/wf_1.json": { runId: "wf_1", status: "completed" },
       },
       "s",
     );
+    expect(trace.rows).toEqual({ read: 4, used: 4, skipped: {}, refused: 0 });
     expect(Object.values(linksOf(trace)).map(([parents]) => parents.length)).toEqual([0, 1]);
   });
 });
