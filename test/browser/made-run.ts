@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Manifest, PlannedJobRecord } from "../../src/record/manifest.ts";
 import type { RequestRecord } from "../../src/record/request-record.ts";
+import { writeRows } from "../support/json-lines.ts";
 import { manifest, plannedJob, record as unmeasured } from "../support/run-samples.ts";
 
 /** A request that went well: everything told, four tokens 30 ms apart. */
@@ -70,14 +71,12 @@ export function writeRun(folder: string, run: MadeRun): string {
     run.jobs ??
     ids.map((job_id) => ({ job_id, turns: run.records.filter((one) => one.job_id === job_id).length }));
   writeFileSync(join(folder, "manifest.json"), JSON.stringify(manifestOf(run, jobs.length)));
-  const write = (name: string, rows: readonly object[]): void =>
-    writeFileSync(join(folder, name), rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
-  write(
-    "jobs.jsonl",
+  writeRows(
+    join(folder, "jobs.jsonl"),
     jobs.map((job) => plannedJob(job.job_id, 1, job)),
   );
-  write("records.jsonl", run.records);
-  if (run.engineRows !== undefined) write("engine.jsonl", run.engineRows);
+  writeRows(join(folder, "records.jsonl"), run.records);
+  if (run.engineRows !== undefined) writeRows(join(folder, "engine.jsonl"), run.engineRows);
   return folder;
 }
 

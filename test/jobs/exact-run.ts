@@ -2,7 +2,7 @@
  * Whole runs of `reprise replay` whose every instant can be worked out by hand: the simulated engine takes exactly 10 ms a
  * step whatever is in it, so a request alone has its first token 10 ms after it was sent and n tokens after 10·n ms.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
@@ -12,6 +12,7 @@ import type { JobRow } from "../../src/metric/job/job-table.ts";
 import type { RunAnalysis } from "../../src/metric/summarize.ts";
 import type { RequestRecord } from "../../src/record/request-record.ts";
 import { analyzeFolder } from "../../src/run/analyze-run.ts";
+import { writeRows } from "../support/json-lines.ts";
 import { recordsOf, runCommand } from "../support/run-command.ts";
 
 const folders: string[] = [];
@@ -58,8 +59,7 @@ export async function exactRun(
   sim: readonly string[] = [],
 ): Promise<ExactRun> {
   const here = scratch();
-  const trace = join(here, "trace.jsonl");
-  writeFileSync(trace, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+  const trace = writeRows(join(here, "trace.jsonl"), rows);
   const folder = join(here, "run");
   const settings = ['linear_step={"base_ms":10}', ...sim].flatMap((setting) => ["--sim", setting]);
   const words = [trace, "--backend", "sim", "--virtual-time", ...settings, "--seed", "1", "-q", "--json"];

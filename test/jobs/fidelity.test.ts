@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { replay } from "../../src/cli/commands/replay.ts";
 import { RealClock } from "../../src/core/real-clock.ts";
 import { startSimServer, type SimServer } from "../../src/sim/index.ts";
+import { writeRows } from "../support/json-lines.ts";
 import { recordsOf, runCommand, summaryOf } from "../support/run-command.ts";
 import { exactRun, scratch, turn } from "./exact-run.ts";
 
@@ -20,9 +21,7 @@ async function unloaded(trace: string): Promise<ReturnType<typeof summaryOf>> {
 }
 
 function fileOf(name: string, rows: readonly object[]): string {
-  const path = join(scratch(), name);
-  writeFileSync(path, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
-  return path;
+  return writeRows(join(scratch(), name), rows);
 }
 
 describe("prefix hits on an unloaded server", () => {

@@ -1,11 +1,11 @@
 /** A stub that speaks like trtllm-serve: per-request times come after the run, by a door of their own, and reach the summary. */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { replay } from "../../src/cli/commands/replay.ts";
 import { report } from "../../src/cli/commands/report.ts";
+import { writeRows } from "../support/json-lines.ts";
 import { recordsOf, runCommand, summaryOf } from "../support/run-command.ts";
 import { scratch, turn } from "./exact-run.ts";
 
@@ -56,12 +56,11 @@ afterAll(() => void server.close());
 
 it("queue and prefill of each turn come from /perf_metrics, and add up with the client's times", async () => {
   const here = scratch();
-  const trace = join(here, "trace.jsonl");
   const rows = [
     turn("a", "j", 2, { arrival_ms: 0, after: [], prompt_tokens: undefined, prompt: "one" }),
     turn("b", "j", 2, { after: ["a"], think_ms: 50, prompt_tokens: undefined, prompt: "two" }),
   ];
-  writeFileSync(trace, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+  const trace = writeRows(join(here, "trace.jsonl"), rows);
   // What earlier requests left behind is not ours.
   told = [{ request_id: 0, perf_metrics: { timing_metrics: { arrival_time: 1 } } }];
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -17,7 +17,8 @@ import type { RequestRecord } from "../../src/record/request-record.ts";
 import { C, DONE, R, usage, event } from "../stub/events.ts";
 import { type StubRequest, type StubScript, startStub } from "../stub/stub-server.ts";
 import { response } from "../stub/wire.ts";
-import { runCommand } from "./run-command.ts";
+import { jsonLines } from "./json-lines.ts";
+import { recordsOf, runCommand } from "./run-command.ts";
 
 export type Json = Record<string, unknown>;
 
@@ -46,10 +47,7 @@ export const removeFolder = (): void => rmSync(folder, { recursive: true, force:
 
 export function file(name: string, rows: readonly object[] | string): string {
   const path = join(folder, name);
-  writeFileSync(
-    path,
-    typeof rows === "string" ? rows : rows.map((row) => `${JSON.stringify(row)}\n`).join(""),
-  );
+  writeFileSync(path, typeof rows === "string" ? rows : jsonLines(rows));
   return path;
 }
 
@@ -89,6 +87,7 @@ export async function runCompat(
 ): Promise<CompatRun> {
   const own = join(folder, `run-${runs++}`);
   const dir = join(own, "results");
+  const ran = join(own, "run");
   mkdirSync(own);
   if (options.existing !== undefined) mkdirSync(dir);
   for (const [name, text] of Object.entries(options.existing ?? {})) writeFileSync(join(dir, name), text);
@@ -102,19 +101,16 @@ export async function runCompat(
         .replaceAll("RESULTS", dir),
     );
     const verb = command === "bench" ? bench : replay;
-    const { code, out, err } = await runCommand(verb, [...words, "--out", join(own, "run")], options.env);
-    const recordsPath = join(own, "run", "records.jsonl");
-    const records = existsSync(recordsPath)
-      ? readFileSync(recordsPath, "utf8")
-          .split("\n")
-          .filter(Boolean)
-          .map((line) => JSON.parse(line) as RequestRecord)
-          .sort((a, b) => (a.intended_ms ?? 0) - (b.intended_ms ?? 0) || (a.sent_ms ?? 0) - (b.sent_ms ?? 0))
+    const { code, out, err } = await runCommand(verb, [...words, "--out", ran], options.env);
+    const records = existsSync(join(ran, "records.jsonl"))
+      ? [...recordsOf(ran).values()].sort(
+          (a, b) => (a.intended_ms ?? 0) - (b.intended_ms ?? 0) || (a.sent_ms ?? 0) - (b.sent_ms ?? 0),
+        )
       : [];
     const results = existsSync(dir)
       ? Object.fromEntries(readdirSync(dir).map((name) => [name, readFileSync(join(dir, name), "utf8")]))
       : {};
-    const manifestPath = join(own, "run", "manifest.json");
+    const manifestPath = join(ran, "manifest.json");
     const [only] = Object.values(results);
     const measured =
       command === "bench"

@@ -1,5 +1,5 @@
 /** Replays a small trace against a raw TCP stub, through the whole command line. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { replay } from "../../src/cli/commands/replay.ts";
@@ -8,6 +8,7 @@ import type { RequestRecord } from "../../src/record/request-record.ts";
 import { DONE, R, U } from "../stub/events.ts";
 import { type StubScript, type StubStep, startStub } from "../stub/stub-server.ts";
 import { chunk, head, LAST_CHUNK, response } from "../stub/wire.ts";
+import { writeRows } from "./json-lines.ts";
 import { recordsOf, runCommand, summaryOf } from "./run-command.ts";
 
 export interface StubReplay {
@@ -29,8 +30,7 @@ export async function replayStub(
   const answer: StubScript = ({ body }) => script((JSON.parse(body) as { prompt: string }).prompt);
   const server = await startStub(answer);
   try {
-    const trace = join(folder, "trace.jsonl");
-    writeFileSync(trace, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+    const trace = writeRows(join(folder, "trace.jsonl"), rows);
     const out = join(folder, "run");
     const argv = [
       trace,
