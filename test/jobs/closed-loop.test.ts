@@ -115,7 +115,13 @@ describe("a duration", () => {
     ];
     const run = await exactRun(rows, closed(1, "--duration", "450ms", "--timeout", "20ms"));
     // 20 ms a job: the 23rd, begun at 440, is cut.
-    expect(run.summary.counts).toMatchObject({ planned: 46, sent: 23, failed: 22, skipped: 22, cancelled: 1 });
+    expect(run.summary.counts).toMatchObject({
+      planned: 46,
+      sent: 23,
+      failed: 22,
+      skipped: 22,
+      cancelled: 1,
+    });
     expect(run.summary.validity.verdict).not.toBe("degraded");
   });
 
