@@ -93,6 +93,16 @@ describe("case 7: an error inside a 200", () => {
     expect([seen.failure, seen.text]).toEqual([null, "A"]);
   });
 
+  it.each([
+    { code: 0, message: "success" },
+    { code: "200", msg: "ok" },
+    { status: "processing", message: "in the queue" },
+    { status: 200, message: "" },
+  ])("control: an event without choices that reports no failure: %j", async (report) => {
+    const seen = await observe([[10, event(report) + R("A") + FIN("stop") + DONE]]);
+    expect([seen.failure, seen.text]).toEqual([null, "A"]);
+  });
+
   it("control: text that looks like an error", async () => {
     const text = 'data: {"error":{"message":"x"}}\n\nevent: error\n\n';
     const seen = await observeChat([

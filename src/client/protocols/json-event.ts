@@ -121,6 +121,12 @@ function isNothing(value: unknown): boolean {
   return value === undefined || value === null || value === false || value === "" || value === 0;
 }
 
+/** A code or status that stands for a failure: not 0, 2xx, `ok`, or the state of a request that goes on. */
+function isFailing(value: unknown): boolean {
+  if (typeof value === "number") return value !== 0 && (value < 200 || value > 299);
+  return typeof value === "string" && !/^(?:0|2\d\d|ok|success|queued|running|processing|)$/i.test(value);
+}
+
 /**
  * For objects without any of the protocol's own fields: `{"object":"error","message":..}`, `{"detail":..}`,
  * `{"code":500,"msg":..}` are errors. Returns the message, or `null`.
@@ -133,6 +139,7 @@ export function bareError(object: Fields): string | null {
     object["success"] === false ||
     has("detail", "fault") ||
     ["errors", "Error", "error_message", "errorMessage"].some((key) => !isNothing(object[key])) ||
-    (has("message", "msg", "error_msg") && has("code", "status", "error_code", "statusCode", "status_code"));
+    (has("message", "msg", "error_msg") &&
+      ["code", "status", "error_code", "statusCode", "status_code"].some((key) => isFailing(object[key])));
   return looksLikeError ? (errorMessage(object) ?? JSON.stringify(object)) : null;
 }
