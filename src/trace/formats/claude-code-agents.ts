@@ -57,7 +57,38 @@ export function linkSubAgents(agents: readonly Agent[], log: ClaudeCodeLog): num
       byTime(side, others);
     } else link(side, others, launches);
   }
+  linkSteps(agents);
   return guessed;
+}
+
+/** One step of a workflow waits for those that ended before it began and that no other step had followed by then. */
+function linkSteps(agents: readonly Agent[]): void {
+  const runs = new Map<
+    string,
+    { readonly start: Ms; readonly end: Ms; readonly first: Turn; readonly last: Turn }[]
+  >();
+  for (const { rows, turns } of agents) {
+    const [file, start] = [rows[0]?.place.agent ?? null, rows[0]?.time ?? null];
+    const [first, last] = [turns[0], turns.at(-1)];
+    const end = last?.answer.end ?? null;
+    if (file?.run == null || first === undefined || last === undefined || start === null || end === null)
+      continue;
+    const key = `${file.session}/${file.run}`;
+    const steps = runs.get(key) ?? [];
+    runs.set(key, [...steps, { start, end, first, last }]);
+  }
+  for (const steps of runs.values()) {
+    const followed = steps.map(({ end }) =>
+      steps.reduce((next, { start }) => (start >= end && start < next ? start : next), Infinity),
+    );
+    for (const step of steps) {
+      const latest = steps.reduce((max, { end }) => (end <= step.start && end > max ? end : max), -Infinity);
+      steps.forEach((one, at) => {
+        if (one !== step && one.end <= step.start && (followed[at] as Ms) >= latest)
+          addParent(step.first, one.last);
+      });
+    }
+  }
 }
 
 function launchesOf(

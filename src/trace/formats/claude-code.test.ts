@@ -571,6 +571,38 @@ describe("claude-code sub-agents in files of their own", () => {
     );
   });
 
+  it("waits for the steps of its workflow that ended before it began", async () => {
+    // Two at once; then, as each ended, one of its own; then one for all.
+    const steps: [string, number, number][] = [
+      ["a", 1000, 2000],
+      ["b", 1000, 4000],
+      ["c", 2100, 5000],
+      ["d", 4100, 4900],
+      ["e", 5100, 6000],
+      ["f", 5100, 6000],
+    ];
+    const trace = await readFiles(
+      Object.fromEntries(
+        steps.map(([id, from, to]) => [
+          `s/subagents/workflows/wf_1/agent-${id}.jsonl`,
+          [
+            side(id, { at: from, uuid: `${id}1`, content: "step" }),
+            sideAnswer(id, to, `${id}2`, `${id}1`, id, text("ok")),
+          ],
+        ]),
+      ),
+      "s",
+    );
+    expect(linksOf(trace)).toEqual({
+      a: [[], null],
+      b: [[], null],
+      c: [["a"], 100],
+      d: [["b"], 100],
+      e: [["c", "d"], 100],
+      f: [["c", "d"], 100],
+    });
+  });
+
   it("leaves out a link that would close a circle", async () => {
     // Damaged sidecars: each of the two claims to be called by the other.
     const rows = (own: string, callee: string): object[] => [
