@@ -2,29 +2,15 @@
  * Whole runs of `reprise replay` whose every instant can be worked out by hand: the simulated engine takes exactly 10 ms a
  * step whatever is in it, so a request alone has its first token 10 ms after it was sent and n tokens after 10·n ms.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll } from "vitest";
 import { replay } from "../../src/cli/commands/replay.ts";
 import type { Cause } from "../../src/metric/job/causes.ts";
 import type { JobRow } from "../../src/metric/job/job-table.ts";
 import type { RunAnalysis } from "../../src/metric/summarize.ts";
 import type { RequestRecord } from "../../src/record/request-record.ts";
 import { analyzeFolder } from "../../src/run/analyze-run.ts";
-import { writeRows } from "../support/json-lines.ts";
+import { scratch, traceFile } from "../cli/run-cli.ts";
 import { recordsOf, runCommand } from "../support/run-command.ts";
-
-const folders: string[] = [];
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
-
-export function scratch(): string {
-  const folder = mkdtempSync(join(tmpdir(), "reprise-jobs-"));
-  folders.push(folder);
-  return folder;
-}
 
 /** A row of our format: `output` tokens, a prompt of 100 made-up ones. */
 export function turn(
@@ -58,10 +44,9 @@ export async function exactRun(
   flags: readonly string[] = [],
   sim: readonly string[] = [],
 ): Promise<ExactRun> {
-  const here = scratch();
-  const trace = writeRows(join(here, "trace.jsonl"), rows);
-  const folder = join(here, "run");
+  const folder = join(scratch(), "run");
   const settings = ['linear_step={"base_ms":10}', ...sim].flatMap((setting) => ["--sim", setting]);
+  const trace = traceFile(rows);
   const words = [trace, "--backend", "sim", "--virtual-time", ...settings, "--seed", "1", "-q", "--json"];
   const { code, err } = await runCommand(replay, [...words, "--out", folder, ...flags]);
   if (code === 2) throw new Error(err);

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { replay } from "../../src/cli/commands/replay.ts";
 import { RealClock } from "../../src/core/real-clock.ts";
 import { startSimServer, type SimServer } from "../../src/sim/index.ts";
-import { writeRows } from "../support/json-lines.ts";
+import { scratch, traceFile } from "../cli/run-cli.ts";
 import { recordsOf, runCommand, summaryOf } from "../support/run-command.ts";
-import { exactRun, scratch, turn } from "./exact-run.ts";
+import { exactRun, turn } from "./exact-run.ts";
 
 const DATA = fileURLToPath(new URL("../../../shared/data", import.meta.url));
 
@@ -20,10 +20,6 @@ async function unloaded(trace: string): Promise<ReturnType<typeof summaryOf>> {
   return summaryOf(out);
 }
 
-function fileOf(name: string, rows: readonly object[]): string {
-  return writeRows(join(scratch(), name), rows);
-}
-
 describe("prefix hits on an unloaded server", () => {
   it("Mooncake, 512 tokens a block", async () => {
     const row = (timestamp: number, input_length: number, hash_ids: number[]): object => ({
@@ -33,7 +29,7 @@ describe("prefix hits on an unloaded server", () => {
       hash_ids,
     });
     const { prefix_cache: cache } = await unloaded(
-      fileOf("m.jsonl", [row(0, 1024, [1, 2]), row(9000, 1300, [1, 2, 3]), row(18_000, 1300, [1, 2, 4])]),
+      traceFile([row(0, 1024, [1, 2]), row(9000, 1300, [1, 2, 3]), row(18_000, 1300, [1, 2, 4])]),
     );
     expect(cache.optimal_hit_rate).toBeCloseTo(2048 / 3624, 12);
     expect(cache.hit_rate).toBeCloseTo(2048 / 3624, 12);
@@ -56,11 +52,7 @@ describe("prefix hits on an unloaded server", () => {
       hash_ids,
     });
     const { prefix_cache: cache } = await unloaded(
-      fileOf("b.jsonl", [
-        row(1, -1, 40, [7, 8, 9]),
-        row(2, 1, 64, [7, 8, 10, 11]),
-        row(3, -1, 33, [7, 8, 12]),
-      ]),
+      traceFile([row(1, -1, 40, [7, 8, 9]), row(2, 1, 64, [7, 8, 10, 11]), row(3, -1, 33, [7, 8, 12])]),
     );
     expect(cache.optimal_hit_rate).toBeCloseTo(64 / 137, 12);
     expect(cache.hit_rate).toBeCloseTo(64 / 137, 12);
@@ -186,7 +178,7 @@ describe("--history", () => {
   afterAll(() => server.close());
 
   it("live puts the server's own answer into the next prompt, tool calls kept: its tokens are hits", async () => {
-    const trace = fileOf("chat.jsonl", rows);
+    const trace = traceFile(rows);
     const run = async (history: string): Promise<Map<string, { prompt: number; cached: number }>> => {
       const out = join(scratch(), "run");
       const words = [trace, "--base-url", server.url, "--backend", "openai-chat", "--history", history, "-q"];

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { replay } from "../../src/cli/commands/replay.ts";
 import { report } from "../../src/cli/commands/report.ts";
-import { writeRows } from "../support/json-lines.ts";
+import { scratch, traceFile } from "../cli/run-cli.ts";
 import { recordsOf, runCommand, summaryOf } from "../support/run-command.ts";
-import { scratch, turn } from "./exact-run.ts";
+import { turn } from "./exact-run.ts";
 
 const chunk = (text: string, finish: string | null): string =>
   `data: ${JSON.stringify({ choices: [{ index: 0, text, finish_reason: finish }] })}\n\n`;
@@ -55,16 +55,15 @@ beforeAll(() => new Promise<void>((resolve) => void server.listen(0, "127.0.0.1"
 afterAll(() => void server.close());
 
 it("queue and prefill of each turn come from /perf_metrics, and add up with the client's times", async () => {
-  const here = scratch();
   const rows = [
     turn("a", "j", 2, { arrival_ms: 0, after: [], prompt_tokens: undefined, prompt: "one" }),
     turn("b", "j", 2, { after: ["a"], think_ms: 50, prompt_tokens: undefined, prompt: "two" }),
   ];
-  const trace = writeRows(join(here, "trace.jsonl"), rows);
+  const trace = traceFile(rows);
   // What earlier requests left behind is not ours.
   told = [{ request_id: 0, perf_metrics: { timing_metrics: { arrival_time: 1 } } }];
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const out = join(here, "run");
+  const out = join(scratch(), "run");
   const words = [trace, "--base-url", base, "--model", "m", "--engine-metrics", "auto", "-q", "--json"];
   const { code, out: text } = await runCommand(replay, [...words, "--out", out]);
   expect(code).toBe(0);
