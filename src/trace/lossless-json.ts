@@ -11,7 +11,11 @@ const MINUS = 45;
 
 /** Parses one JSON text. Throws `SyntaxError` as `JSON.parse` does. */
 export function parseLossless(text: string): unknown {
-  const value: unknown = JSON.parse(text);
+  return withLargeIntegers(JSON.parse(text), text);
+}
+
+/** `value`, which `JSON.parse` made of the text, with its large integers. */
+export function withLargeIntegers(value: unknown, text: string): unknown {
   return LONG_DIGITS.test(text) ? JSON.parse(quoteLargeIntegers(text)) : value;
 }
 

@@ -3,7 +3,7 @@
  * (reprise-scan.ts) to the same end.
  */
 import type { JsonObject } from "../../core/json.ts";
-import { parseLossless } from "../lossless-json.ts";
+import { withLargeIntegers } from "../lossless-json.ts";
 import { lengthPrompt } from "../new-request.ts";
 import { BadRow } from "../row-account.ts";
 import { MAX_NUMBER, numberField, objectsField, stringField, wrong } from "../row-fields.ts";
@@ -19,10 +19,10 @@ export function parseLine(text: string): unknown {
   const row = value as JsonObject;
   const passed =
     row["metadata"] ?? row["params"] ?? row["messages"] ?? row["reprise_trace"] ?? row["tools"] ?? null;
-  if (passed !== null) return parseLossless(text);
+  if (passed !== null) return withLargeIntegers(value, text);
   const ids = row["hash_ids"];
   return Array.isArray(ids) && ids.some((id) => typeof id === "number" && !Number.isSafeInteger(id))
-    ? parseLossless(text)
+    ? withLargeIntegers(value, text)
     : value;
 }
 
