@@ -90,6 +90,8 @@ export class TraceTable extends MadeList<TraceRequest> {
   /** Lists of blocks, and of parents' rows; the columns tell their places. */
   readonly #blocks = new ListPool();
   readonly #blockList = new NumberColumn();
+  /** By job: the list of its last row. */
+  readonly #lastBlocks = new NumberColumn();
   readonly #parents = new ListPool();
   readonly #parentList = new NumberColumn();
   readonly #tools = new ListPool();
@@ -126,7 +128,7 @@ export class TraceTable extends MadeList<TraceRequest> {
       const value = numbers[field] as number;
       if (value === value) (this.#numbers[field] as NumberColumn).set(row, value);
     }
-    if (draft.block_count >= 0) this.#blockList.set(row, this.#blocks.add(draft.blocks, draft.block_count));
+    if (draft.block_count >= 0) this.#addBlocks(draft, row, job);
     if (draft.parent_count >= 0)
       this.#parentList.set(row, this.#parents.add(draft.parents, draft.parent_count));
     if (draft.tool_count >= 0) {
@@ -135,6 +137,15 @@ export class TraceTable extends MadeList<TraceRequest> {
       for (let i = 0; i < draft.tool_count; i++) this.#toolMs.push(draft.tool_ms[i]);
     }
     if (draft.text !== null) this.#text.set(row, this.texts.add(draft.text, draft.text_from, draft.text_to));
+  }
+
+  /** A prompt mostly continues that of the row it waits for, or of the row before it in its job. */
+  #addBlocks({ blocks, block_count, parents, parent_count }: RowDraft, row: number, job: number): void {
+    const parent = parent_count > 0 ? this.#blockList.at(parents[0] as number) : NaN;
+    const base = Number.isNaN(parent) ? this.#lastBlocks.at(job) : parent;
+    const place = this.#blocks.add(blocks, block_count, base);
+    this.#blockList.set(row, place);
+    this.#lastBlocks.set(job, place);
   }
 
   /** Adds a row as it is; its id was added before. */
@@ -244,7 +255,7 @@ export class TraceTable extends MadeList<TraceRequest> {
     return !Number.isNaN(this.#blockList.at(row));
   }
 
-  /** Names of a row's blocks, each ≥ 0: a view; `null` where it has none, or they are in {@link prompt} only. */
+  /** Names of a row's blocks, each ≥ 0, good until the next row's are asked for; `null` where it has none, or they are in {@link prompt} only. */
   blocks(row: number): Int32Array | null {
     const list = this.#blockList.at(row);
     return Number.isNaN(list) ? null : this.#blocks.list(list);
