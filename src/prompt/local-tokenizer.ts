@@ -27,9 +27,13 @@ export function findTokenizerFile(name: string): string | null {
 function findInCache(model: string): string | null {
   const home = process.env["HF_HOME"] ?? join(homedir(), ".cache", "huggingface");
   const hub = process.env["HF_HUB_CACHE"] ?? join(home, "hub");
-  const snapshots = join(hub, `models--${model.replaceAll("/", "--")}`, "snapshots");
+  const folder = join(hub, `models--${model.replaceAll("/", "--")}`);
+  const snapshots = join(folder, "snapshots");
   if (!existsSync(snapshots)) return null;
-  for (const snapshot of readdirSync(snapshots).sort()) {
+  // Of several downloads the one that the main branch pointed to last: it is what a server loads.
+  const main = join(folder, "refs", "main");
+  const current = existsSync(main) ? readFileSync(main, "utf8").trim() : "";
+  for (const snapshot of [current, ...readdirSync(snapshots).sort()].filter((name) => name !== "")) {
     const file = join(snapshots, snapshot, "tokenizer.json");
     if (existsSync(file)) return file;
   }

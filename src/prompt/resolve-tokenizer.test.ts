@@ -156,5 +156,21 @@ describe("a local tokenizer", () => {
       expect((await resolveTokenizer({ model: "org/tiny" })).tokenizer.source).toBe("local");
       expect((await resolveTokenizer({ model: "m", tokenizerPath: "org/tiny" })).warning).toBeNull();
     });
+
+    it("is, of several downloads, the one that the main branch points to", async () => {
+      const hub = mkdtempSync(join(tmpdir(), "reprise-hub-"));
+      const folder = join(hub, "models--org--tiny");
+      for (const commit of ["aaa", "bbb", "ccc"]) {
+        mkdirSync(join(folder, "snapshots", commit), { recursive: true });
+        writeFileSync(
+          join(folder, "snapshots", commit, "tokenizer.json"),
+          JSON.stringify(sentencePieceJson()),
+        );
+      }
+      mkdirSync(join(folder, "refs"));
+      writeFileSync(join(folder, "refs", "main"), "bbb");
+      process.env["HF_HUB_CACHE"] = hub;
+      expect((await resolveTokenizer({ model: "org/tiny" })).tokenizer.name).toContain("bbb");
+    });
   });
 });
