@@ -13,6 +13,10 @@ describe("resolveEndpoint", () => {
     [" h:1 ", null, "http://h:1/v1/chat/completions"],
     ["localhost:8000/v1", null, "http://localhost:8000/v1/chat/completions"],
     ["[::1]:8000", null, "http://[::1]:8000/v1/chat/completions"],
+    ["http://::1:8000", null, "http://[::1]:8000/v1/chat/completions"],
+    ["::1:34849/v1", null, "http://[::1]:34849/v1/chat/completions"],
+    ["http://fe80::1", null, "http://[fe80::1]/v1/chat/completions"],
+    ["https://2001:db8::5:8443", null, "https://[2001:db8::5]:8443/v1/chat/completions"],
     ["https://api.example.com/openai/v1", null, "https://api.example.com/openai/v1/chat/completions"],
     ["https://api.example.com/openai", null, "https://api.example.com/openai/v1/chat/completions"],
     ["https://api.example.com/api/v3", null, "https://api.example.com/api/v3/chat/completions"],
@@ -70,6 +74,9 @@ describe("resolveEndpoint", () => {
     "http://a b",
     "http:/127.0.0.1:1",
     "https:h:1",
+    "http://http://h:1",
+    "http://h/:8000",
+    "h/:8000",
   ])("refuses %j", (base) => {
     expect(() => resolveEndpoint(base, CHAT)).toThrow(/is not the URL of a server/);
   });

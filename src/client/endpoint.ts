@@ -1,4 +1,5 @@
 /** Where requests go: a base URL in any form people write, the protocol's path, and credentials kept out of sight. */
+import { isIPv6 } from "node:net";
 import { UserError } from "../core/failure.ts";
 import { isSecretField, secrets } from "../core/secret.ts";
 
@@ -28,9 +29,10 @@ export interface BaseUrl {
  */
 export function parseBaseUrl(text: string): BaseUrl {
   const trimmed = text.trim();
-  // "http:/host" would be read as the host "http".
-  if (/^https?:(?!\/\/|\d)/i.test(trimmed)) throw badUrl(trimmed);
-  const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed) ? trimmed : `http://${trimmed}`;
+  // "http:/host" and "http://http://host" would be read as the host "http"; "h/:8000" has its port in the path.
+  if (/^https?:(?!\/\/|\d)|^https?:\/\/https?:|^[^/]*(?:\/\/)?[^/]+\/+:\d+/i.test(trimmed))
+    throw badUrl(trimmed);
+  const withScheme = bracketed(/^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed) ? trimmed : `http://${trimmed}`);
   let url: URL;
   try {
     url = new URL(withScheme);
@@ -46,6 +48,14 @@ export function parseBaseUrl(text: string): BaseUrl {
     query: url.search,
     authorization: basicAuthorization(url),
   };
+}
+
+/** An IPv6 address as people write it after `--host`: `http://::1:8000` is `http://[::1]:8000`. */
+function bracketed(url: string): string {
+  const [, scheme = "", authority = "", rest = ""] = /^(https?:\/\/)([0-9a-f:.]+)(\/.*)?$/i.exec(url) ?? [];
+  const [, host = "", port = ""] = /^(.*):(\d{1,5})$/.exec(authority) ?? [];
+  if (isIPv6(host)) return `${scheme}[${host}]:${port}${rest}`;
+  return isIPv6(authority) ? `${scheme}[${authority}]${rest}` : url;
 }
 
 /**
