@@ -24,9 +24,9 @@ export class SymbolPrompt {
   tokens: Tokens = 0;
   /** Blocks: tokens in one. */
   block_tokens: Tokens = 1;
-  /** Text: the whole width, and the width of the first i + 1 symbols where it is not i + 1 steps. */
+  /** Text: the whole width, and the parts it is made of where they are several. */
   width = 0;
-  widths: readonly number[] | null = null;
+  parts: readonly Chunks[] | null = null;
 
   /** Tokens in the first `matched` symbols. */
   tokensOf(matched: number): Tokens {
@@ -34,23 +34,39 @@ export class SymbolPrompt {
     // The last block may be cut where the blocks cover the ceil of tokens ÷ block.
     if (this.kind === "blocks") return Math.max(0, Math.min(matched * this.block_tokens, this.tokens));
     if (this.kind === "ids") return matched;
-    const width = this.widths?.[matched - 1] ?? Math.min(matched * TEXT_STEP, this.width);
-    return this.width === 0 ? 0 : Math.floor((this.tokens * width) / this.width);
+    return this.width === 0 ? 0 : Math.floor((this.tokens * this.#widthOf(matched)) / this.width);
+  }
+
+  /** Width of the first `matched` symbols: the last of each part may be shorter than a step. */
+  #widthOf(matched: number): number {
+    if (this.parts === null) return Math.min(matched * TEXT_STEP, this.width);
+    let width = 0;
+    let left = matched;
+    for (const { symbols, chars } of this.parts) {
+      if (left <= symbols.length) return width + Math.min(left * TEXT_STEP, chars);
+      width += chars;
+      left -= symbols.length;
+    }
+    return width;
   }
 }
 
 interface Chunks {
-  readonly symbols: readonly number[];
+  readonly symbols: Float64Array;
   readonly chars: number;
 }
+
+/** Messages whose symbols are remembered: a history comes back turn by turn. */
+const REMEMBERED = 20_000;
 
 export class PromptSymbols {
   readonly #table: TraceTable;
   readonly #prompt = new SymbolPrompt();
   readonly #names = new Map<BlockId, number>();
   #buffer: Float64Array = new Float64Array(1024);
-  /** Messages repeat from turn to turn; readers often share the objects. */
+  /** Messages repeat from turn to turn, as the same objects or as the same text. */
   readonly #messages = new WeakMap<JsonObject, Chunks>();
+  readonly #messageTexts = new Map<string, Chunks>();
   /** Places of texts that rows of objects hold. */
   readonly #texts = new Map<number, number>();
 
@@ -123,7 +139,7 @@ export class PromptSymbols {
     prompt.count = count;
     prompt.numbers = numbers;
     prompt.tokens = tokens;
-    prompt.widths = null;
+    prompt.parts = null;
     return prompt;
   }
 
@@ -161,35 +177,35 @@ export class PromptSymbols {
     return prompt;
   }
 
-  #parts(parts: readonly JsonObject[], recorded: Tokens): SymbolPrompt {
-    const symbols: number[] = [];
-    const widths: number[] = [];
-    let chars = 0;
+  #parts(messages: readonly JsonObject[], recorded: Tokens): SymbolPrompt {
+    const parts = messages.map((message) => this.#message(message));
+    let [count, chars] = [0, 0];
+    for (const part of parts) count += part.symbols.length;
+    const symbols = this.#room(count);
+    let at = 0;
     for (const part of parts) {
-      const chunks = this.#message(part);
-      for (const symbol of chunks.symbols) {
-        symbols.push(symbol);
-        widths.push(Math.min((widths.at(-1) ?? 0) + TEXT_STEP, chars + chunks.chars));
-      }
-      chars += chunks.chars;
+      symbols.set(part.symbols, at);
+      at += part.symbols.length;
+      chars += part.chars;
     }
     const tokens = Number.isNaN(recorded) ? Math.ceil(chars / CHARS_PER_TOKEN) : recorded;
-    const prompt = this.#set("text", "messages", symbols.length, symbols, tokens);
+    const prompt = this.#set("text", "messages", count, symbols, tokens);
     prompt.width = chars;
-    prompt.widths = widths;
+    prompt.parts = parts;
     return prompt;
   }
 
   #message(message: JsonObject): Chunks {
-    let chunks = this.#messages.get(message);
+    const known = this.#messages.get(message);
+    if (known !== undefined) return known;
+    const text = JSON.stringify(message);
+    let chunks = this.#messageTexts.get(text);
     if (chunks === undefined) {
-      const text = JSON.stringify(message);
-      const symbols: number[] = [];
-      for (let at = 0; at < text.length; at += TEXT_STEP)
-        symbols.push(hashChars(text, at, Math.min(at + TEXT_STEP, text.length)));
-      chunks = { symbols, chars: text.length };
-      this.#messages.set(message, chunks);
+      chunks = chunksOf(text);
+      if (this.#messageTexts.size >= REMEMBERED) this.#messageTexts.clear();
+      this.#messageTexts.set(text, chunks);
     }
+    this.#messages.set(message, chunks);
     return chunks;
   }
 
@@ -197,6 +213,13 @@ export class PromptSymbols {
     if (length > this.#buffer.length) this.#buffer = new Float64Array(2 * length);
     return this.#buffer;
   }
+}
+
+function chunksOf(text: string): Chunks {
+  const symbols = new Float64Array(Math.ceil(text.length / TEXT_STEP));
+  for (let i = 0, at = 0; i < symbols.length; i++, at += TEXT_STEP)
+    symbols[i] = hashChars(text, at, Math.min(at + TEXT_STEP, text.length));
+  return { symbols, chars: text.length };
 }
 
 /** 53 bits of two FNV-1a hashes with different offsets, the length mixed in. */
