@@ -13,6 +13,8 @@ export class BadRow extends Error {
 const MAX_FAULTS = 1000;
 
 export class RowAccount {
+  /** Where the trace is read from. */
+  readonly path: string;
   /** How messages call the file. */
   readonly file: string;
   readonly faults: TraceFault[] = [];
@@ -23,6 +25,7 @@ export class RowAccount {
   #refused = 0;
 
   constructor(path: string, options: ReadOptions) {
+    this.path = path;
     this.file = options.name ?? path;
     this.#skipBad = options.skipBad;
   }

@@ -5,6 +5,7 @@
  */
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { newProvenance } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { RowAccount } from "../row-account.ts";
 import { readJsonlRows } from "../row-reader.ts";
 import { shareOfRows, takeSample } from "../sample.ts";
@@ -41,16 +42,11 @@ export const aiperf: TraceFormat = {
     const { document } = await takeSample(path, options.name ?? path);
     if (isInputsFile(document)) {
       const requests = inputRequests(document, account);
-      return {
-        format: "aiperf",
-        path,
-        header: null,
+      return newTrace("aiperf", account, {
         requests,
-        rows: account.counts(),
-        faults: account.faults,
         provenance: { ...provenanceOf(requests), order: "recorded" },
         notes: ["no times and no output lengths in the file"],
-      };
+      });
     }
     await readJsonlRows(path, account, (row, line) => {
       // It sends nothing itself; the sessions it starts over and over are read as jobs of their own.
@@ -60,16 +56,11 @@ export const aiperf: TraceFormat = {
       return undefined;
     });
     const requests = [...sessions.requests, ...dag.requests(account)];
-    return {
-      format: "aiperf",
-      path,
-      header: null,
+    return newTrace("aiperf", account, {
       requests,
-      rows: account.counts(),
-      faults: account.faults,
       provenance: provenanceOf(requests),
       notes: [...sessions.notes(), ...dag.notes()],
-    };
+    });
   },
 };
 

@@ -8,7 +8,7 @@ import { readFolder } from "../folder.ts";
 import type { ReadOptions, TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { parsePythonJson } from "../lossless-json.ts";
-import { newProvenance } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { isObject, scalarText } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { kindOf } from "../row-reader.ts";
@@ -52,14 +52,9 @@ async function readTrajectory(path: string, options: ReadOptions): Promise<Trace
   }
   const placed = fromFirstArrival(reader.requests, axis);
   const { requests } = placed;
-  return {
-    format: "atif",
-    path,
-    header: placed.header,
-    requests,
-    rows: account.counts(),
-    faults: account.faults,
-    provenance: newProvenance({
+  return newTrace("atif", account, {
+    ...placed,
+    provenance: {
       arrivals: requests.some(({ arrival_ms }) => arrival_ms !== null) ? "inferred" : "missing",
       order: "recorded",
       think_time: requests.some(({ think_ms }) => think_ms !== null) ? "inferred" : "missing",
@@ -71,9 +66,9 @@ async function readTrajectory(path: string, options: ReadOptions): Promise<Trace
       output_length: requests.some(({ recorded }) => recorded?.output_tokens != null)
         ? "recorded"
         : "missing",
-    }),
+    },
     notes: reader.notes(),
-  };
+  });
 }
 
 /** A folder: every trajectory that no other one refers to is a job; the others belong to theirs. */

@@ -4,7 +4,8 @@
  */
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { hasColumns, readCsvRows } from "../csv-reader.ts";
-import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-request.ts";
+import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { csvColumns } from "../sample.ts";
 import type { Trace } from "../trace.ts";
@@ -46,23 +47,19 @@ export const azure: TraceFormat = {
         }),
       );
     });
-    return {
-      format: "azure",
-      path,
+    return newTrace("azure", account, {
       header: base_s === null ? null : { epoch_ms: base_s * 1000 },
       requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+      provenance: {
         arrivals: "recorded",
         prompt_length: "recorded",
         output_length: "recorded",
-      }),
+      },
       notes: [
         ...(zoneless ? ["timestamps without a zone are read as UTC"] : []),
         ...(images > 0 ? [`${images} requests had images; only their text length is replayed`] : []),
       ],
-    };
+    });
   },
 };
 

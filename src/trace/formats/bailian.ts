@@ -4,7 +4,8 @@
  */
 import { msFromSeconds, type Ms } from "../../core/units.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
-import { newProvenance, newRecorded, newRequest } from "../new-request.ts";
+import { newRecorded, newRequest } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { idField, integerField, numberField, optionalInteger, optionalString } from "../row-fields.ts";
 import { readJsonlRows } from "../row-reader.ts";
@@ -50,7 +51,7 @@ async function readBailian(path: string, options: ReadOptions): Promise<Trace> {
     chats.set(id, { line, parent: parent === "-1" ? null : parent, request });
   });
   refuseBeforeParent(account, chats);
-  return chain(path, account, chats);
+  return chain(account, chats);
 }
 
 /** What follows a refused chat starts a job, as after one that is not in the file. */
@@ -69,7 +70,7 @@ function refuseBeforeParent(account: RowAccount, chats: Map<string, Chat>): void
 }
 
 /** Follows each chat to its root, whose id names the job. A parent outside the file makes a chat a root, and is noted. */
-function chain(path: string, account: RowAccount, chats: ReadonlyMap<string, Chat>): Trace {
+function chain(account: RowAccount, chats: ReadonlyMap<string, Chat>): Trace {
   const roots = new Map<string, string>();
   let orphans = 0;
   const requests: TraceRequest[] = [];
@@ -79,22 +80,17 @@ function chain(path: string, account: RowAccount, chats: ReadonlyMap<string, Cha
     requests.push({ ...request, job_id: rootOf(id, chats, roots), after });
   }
   const named = requests.some(({ prompt }) => prompt.kind === "length" && prompt.hash_ids !== null);
-  return {
-    format: "bailian",
-    path,
-    header: null,
+  return newTrace("bailian", account, {
     requests,
-    rows: account.counts(),
-    faults: account.faults,
-    provenance: newProvenance({
+    provenance: {
       arrivals: "recorded",
       order: "recorded",
       prompt_length: "recorded",
       output_length: "recorded",
       prefix_sharing: named ? "recorded" : "missing",
-    }),
+    },
     notes: orphans > 0 ? [`${orphans} chats follow a chat that is not in the file; they start a job`] : [],
-  };
+  });
 }
 
 function rootOf(id: string, chats: ReadonlyMap<string, Chat>, roots: Map<string, string>): string {

@@ -5,7 +5,8 @@
 import { msFromSeconds } from "../../core/units.ts";
 import { hasColumns, readCsvRows } from "../csv-reader.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
-import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-request.ts";
+import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { csvColumns } from "../sample.ts";
 import type { Trace } from "../trace.ts";
@@ -56,21 +57,16 @@ export const burstgpt: TraceFormat = {
       );
       return undefined;
     });
-    return {
-      format: "burstgpt",
-      path,
-      header: null,
+    return newTrace("burstgpt", account, {
       requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+      provenance: {
         arrivals: "recorded",
         prompt_length: "recorded",
         output_length: "recorded",
         order: sessions ? "inferred" : "missing",
         think_time: sessions ? "inferred" : "missing",
-      }),
+      },
       notes: sessions ? ["turns of a session follow each other by arrival"] : [],
-    };
+    });
   },
 };

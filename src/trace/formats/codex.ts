@@ -9,7 +9,7 @@ import { readFolder } from "../folder.ts";
 import type { ReadOptions, TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { parseLossless } from "../lossless-json.ts";
-import { newProvenance } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { isObject, scalarText } from "../openai-messages.ts";
 import { RowAccount } from "../row-account.ts";
 import { hasRecordMarks, readSessionRecords, sampleRecords } from "../session-records.ts";
@@ -85,14 +85,9 @@ async function readSession(path: string, options: ReadOptions, threads?: CodexTh
   const copied = rollout.sessions.reduce((sum, session) => sum + session.copied, 0);
   const placed = fromFirstArrival(requests, rollout.axis);
   const counts = mode.byAnswers ? "missing" : "recorded";
-  return {
-    format: "codex",
-    path,
-    header: placed.header,
-    requests: placed.requests,
-    rows: rollout.account.counts(),
-    faults: rollout.account.faults,
-    provenance: newProvenance({
+  return newTrace("codex", rollout.account, {
+    ...placed,
+    provenance: {
       arrivals: "inferred",
       order: "recorded",
       think_time: "inferred",
@@ -100,7 +95,7 @@ async function readSession(path: string, options: ReadOptions, threads?: CodexTh
       prompt_length: counts,
       prefix_sharing: hasText ? "recorded" : "missing",
       output_length: counts,
-    }),
+    },
     notes: [
       "requests are taken to have been sent when their last input was logged",
       "tool definitions are not in the log: prompts sent are shorter than the recorded ones",
@@ -113,7 +108,7 @@ async function readSession(path: string, options: ReadOptions, threads?: CodexTh
         : []),
       ...(mode.byAnswers ? ["the log reports no usage: every answer is a request of unknown length"] : []),
     ],
-  };
+  });
 }
 
 interface Rollout {

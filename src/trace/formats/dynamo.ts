@@ -5,6 +5,7 @@
 import type { JsonObject } from "../../core/json.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { newProvenance } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { isObject } from "../openai-messages.ts";
 import { RowAccount } from "../row-account.ts";
 import { readJsonlRows } from "../row-reader.ts";
@@ -40,16 +41,11 @@ export const dynamo: TraceFormat = {
       return undefined;
     });
     const requests = [...events.requests(), ...rows.requests(account)];
-    return {
-      format: "dynamo",
-      path,
-      header: null,
+    return newTrace("dynamo", account, {
       requests,
-      rows: account.counts(),
-      faults: account.faults,
       provenance: provenanceOf(requests, rows.count > 0),
       notes: [...events.notes(), ...rows.notes()],
-    };
+    });
   },
 };
 

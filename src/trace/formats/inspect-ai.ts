@@ -8,7 +8,7 @@ import { arrayAt } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival } from "../instant.ts";
 import { parsePythonJson } from "../lossless-json.ts";
-import { newProvenance } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { isObject } from "../openai-messages.ts";
 import { linkCalls } from "../recorded-calls.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
@@ -63,14 +63,9 @@ export const inspectAi: TraceFormat = {
     const placed = fromFirstArrival([...linked.requests, ...conversations], axis);
     const { requests } = placed;
     const isTold = calls.length > 0;
-    return {
-      format: "inspect-ai",
-      path,
-      header: placed.header,
-      requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+    return newTrace("inspect-ai", account, {
+      ...placed,
+      provenance: {
         arrivals: isTold ? "recorded" : "missing",
         order: isTold ? "inferred" : "recorded",
         think_time: isTold ? "inferred" : "missing",
@@ -83,8 +78,8 @@ export const inspectAi: TraceFormat = {
           ? "recorded"
           : "missing",
         sampling: calls.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
-      }),
+      },
       notes: [...notes, ...linked.notes, ...reader.notes()],
-    };
+    });
   },
 };

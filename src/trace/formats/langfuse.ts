@@ -10,7 +10,7 @@ import { parseDocument } from "../document.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis, toInstant } from "../instant.ts";
 import { parseLossless } from "../lossless-json.ts";
-import { newProvenance } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { isObject, scalarText, toolCall, toOpenAiMessages, toOpenAiTools } from "../openai-messages.ts";
 import { checkCall, linkCalls, type RecordedCall, type ToolRun } from "../recorded-calls.ts";
 import { BadRow, notJson, RowAccount } from "../row-account.ts";
@@ -66,14 +66,9 @@ export const langfuse: TraceFormat = {
     const linked = linkCalls(own, toolRuns(spans));
     const placed = fromFirstArrival(linked.requests, axis);
     const times = calls.some(({ start_ms }) => start_ms !== null);
-    return {
-      format: "langfuse",
-      path,
-      header: placed.header,
-      requests: placed.requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+    return newTrace("langfuse", account, {
+      ...placed,
+      provenance: {
         arrivals: times ? "recorded" : "missing",
         order: "inferred",
         think_time: times ? "inferred" : "missing",
@@ -82,7 +77,7 @@ export const langfuse: TraceFormat = {
         prefix_sharing: "recorded",
         output_length: calls.some(({ output_tokens }) => output_tokens !== null) ? "recorded" : "missing",
         sampling: calls.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
-      }),
+      },
       notes: [
         ...(own.length > 1
           ? [
@@ -92,7 +87,7 @@ export const langfuse: TraceFormat = {
         ...(wrappers > 0 ? [`${wrappers} generations only wrap another one and are not counted again`] : []),
         ...linked.notes,
       ],
-    };
+    });
   },
 };
 

@@ -8,7 +8,7 @@ import { readJsonDocument } from "../document.ts";
 import { handleItem } from "../document-rows.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis, toInstant } from "../instant.ts";
-import { newProvenance } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { isObject, scalarText, toOpenAiMessages, toOpenAiTools } from "../openai-messages.ts";
 import { checkCall, linkCalls, type RecordedCall } from "../recorded-calls.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
@@ -67,14 +67,9 @@ export const litellm: TraceFormat = {
     const linked = linkCalls(calls, []);
     const placed = fromFirstArrival(linked.requests, axis);
     const text = calls.some(({ input }) => input.length > 0) ? "recorded" : "missing";
-    return {
-      format: "litellm",
-      path,
-      header: placed.header,
-      requests: placed.requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+    return newTrace("litellm", account, {
+      ...placed,
+      provenance: {
         arrivals: "recorded",
         order: "inferred",
         think_time: "inferred",
@@ -83,9 +78,9 @@ export const litellm: TraceFormat = {
         prefix_sharing: text,
         output_length: "recorded",
         sampling: "recorded",
-      }),
+      },
       notes: linked.notes,
-    };
+    });
   },
 };
 

@@ -4,7 +4,8 @@
  */
 import type { JsonObject } from "../../core/json.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
-import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-request.ts";
+import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { integerField, numberField, objectsField, optionalId, optionalNumber } from "../row-fields.ts";
 import { readJsonlRows } from "../row-reader.ts";
@@ -40,14 +41,9 @@ export const llmservingsim: TraceFormat = {
     });
     const agentic = requests.some(({ turn }) => turn !== null);
     const ids = requests.length > 0 && requests.every(({ prompt }) => prompt.kind === "ids");
-    return {
-      format: "llmservingsim",
-      path,
-      header: null,
+    return newTrace("llmservingsim", account, {
       requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+      provenance: {
         arrivals: "recorded",
         prompt_length: "recorded",
         output_length: "recorded",
@@ -55,9 +51,8 @@ export const llmservingsim: TraceFormat = {
         prefix_sharing: ids ? "recorded" : "missing",
         order: agentic ? "recorded" : "missing",
         think_time: agentic ? "recorded" : "missing",
-      }),
-      notes: [],
-    };
+      },
+    });
   },
 };
 

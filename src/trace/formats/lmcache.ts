@@ -3,7 +3,8 @@
  * counts. Where the dashboard it was copied from shows no input (tool results only), `input` is empty: skipped, and counted.
  */
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
-import { newProvenance, newRequest } from "../new-request.ts";
+import { newRequest } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { RowAccount } from "../row-account.ts";
 import { idField, integerField, optionalString, stringField } from "../row-fields.ts";
 import { readJsonlRows } from "../row-reader.ts";
@@ -39,22 +40,18 @@ export const lmcache: TraceFormat = {
       );
       return undefined;
     });
-    return {
-      format: "lmcache",
-      path,
+    return newTrace("lmcache", account, {
       header: base_ms === null ? null : { epoch_ms: base_ms },
       requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+      provenance: {
         arrivals: "recorded",
         order: "inferred",
         prompt_text: "recorded",
         prefix_sharing: "recorded",
-      }),
+      },
       notes: [
         "turns of a session follow each other by arrival; ends are not told, so think times are unknown",
       ],
-    };
+    });
   },
 };

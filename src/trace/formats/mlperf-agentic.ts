@@ -5,7 +5,8 @@
 import type { JsonObject } from "../../core/json.ts";
 import type { Ms } from "../../core/units.ts";
 import type { TraceFormat } from "../format.ts";
-import { newProvenance, newRequest } from "../new-request.ts";
+import { newRequest } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { scalarText, textOf, toolCall, toOpenAiTools } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import {
@@ -58,22 +59,16 @@ export const mlperfAgentic: TraceFormat = {
     });
     const requests: TraceRequest[] = [];
     for (const [id, rows] of conversations) requests.push(...conversationTurns(id, rows, account));
-    return {
-      format: "mlperf-agentic",
-      path,
-      header: null,
+    return newTrace("mlperf-agentic", account, {
       requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+      provenance: {
         order: "recorded",
         think_time: requests.some(({ think_ms }) => think_ms !== null) ? "recorded" : "missing",
         prompt_text: "recorded",
         prefix_sharing: "recorded",
         sampling: requests.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
-      }),
-      notes: [],
-    };
+      },
+    });
   },
 };
 

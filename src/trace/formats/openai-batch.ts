@@ -4,7 +4,8 @@
  */
 import type { JsonObject } from "../../core/json.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
-import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-request.ts";
+import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { isObject, textOf, toOpenAiMessages, toOpenAiTools } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import {
@@ -52,22 +53,17 @@ export const openaiBatch: TraceFormat = {
       requests.push(request);
       return undefined;
     });
-    return {
-      format: "openai-batch",
-      path,
-      header: null,
+    return newTrace("openai-batch", account, {
       requests,
-      rows: account.counts(),
-      faults: account.faults,
       provenance:
         outputs > 0
-          ? newProvenance({ prompt_length: "recorded", output_length: "recorded" })
-          : newProvenance({ prompt_text: "recorded", prefix_sharing: "recorded", sampling: "recorded" }),
+          ? { prompt_length: "recorded", output_length: "recorded" }
+          : { prompt_text: "recorded", prefix_sharing: "recorded", sampling: "recorded" },
       notes:
         outputs > 0
           ? ["a batch's output: it tells lengths, and neither prompts nor times"]
           : ["no times and no output lengths in the file"],
-    };
+    });
   },
 };
 

@@ -8,7 +8,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { readJsonDocument } from "../document.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis, toInstant } from "../instant.ts";
-import { newProvenance } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { isObject, toOpenAiMessages, toOpenAiTools } from "../openai-messages.ts";
 import { checkCall, linkCalls, type RecordedCall } from "../recorded-calls.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
@@ -54,14 +54,9 @@ export const openhandsLlmLog: TraceFormat = {
     }
     const linked = linkCalls(calls, []);
     const placed = fromFirstArrival(linked.requests, axis);
-    return {
-      format: "openhands-llm-log",
-      path,
-      header: placed.header,
-      requests: placed.requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+    return newTrace("openhands-llm-log", account, {
+      ...placed,
+      provenance: {
         arrivals: untimed === 0 ? "recorded" : "inferred",
         order: "inferred",
         think_time: "inferred",
@@ -70,14 +65,14 @@ export const openhandsLlmLog: TraceFormat = {
         prefix_sharing: "recorded",
         output_length: "recorded",
         sampling: calls.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
-      }),
+      },
       notes: [
         ...(isFolder ? ["the folder is taken as the calls of one conversation: one job"] : []),
         ...(untimed > 0
           ? [`${untimed} calls tell no latency_sec: they are taken to have been sent when they were logged`]
           : []),
       ],
-    };
+    });
   },
 };
 

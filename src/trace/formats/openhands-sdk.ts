@@ -12,7 +12,8 @@ import { readFolder } from "../folder.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, gapAfter, TimeAxis, toInstant } from "../instant.ts";
 import { parsePythonJson } from "../lossless-json.ts";
-import { newProvenance, newRecorded, newRequest } from "../new-request.ts";
+import { newRecorded, newRequest } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import {
   answerText,
   isObject,
@@ -71,14 +72,9 @@ export const openhandsSdk: TraceFormat = {
     const isTold = readers.every((reader) => reader.isTold);
     const placed = fromFirstArrival(requests, axis);
     const told = requests.filter(({ recorded }) => recorded?.prompt_tokens != null).length;
-    return {
-      format: "openhands-sdk",
-      path,
-      header: placed.header,
-      requests: placed.requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+    return newTrace("openhands-sdk", account, {
+      ...placed,
+      provenance: {
         arrivals: "inferred",
         order: "recorded",
         think_time: "inferred",
@@ -86,7 +82,7 @@ export const openhandsSdk: TraceFormat = {
         prompt_length: told === 0 ? "missing" : isTold ? "recorded" : "inferred",
         prefix_sharing: isCut ? "inferred" : "recorded",
         output_length: told === 0 ? "missing" : isTold ? "recorded" : "inferred",
-      }),
+      },
       notes: [
         ...(isTold
           ? []
@@ -99,7 +95,7 @@ export const openhandsSdk: TraceFormat = {
             ]
           : []),
       ],
-    };
+    });
   },
 };
 

@@ -9,7 +9,8 @@ import { readJsonDocument } from "../document.ts";
 import { arrayAt, handleItem } from "../document-rows.ts";
 import type { Sample, TraceFormat } from "../format.ts";
 import { fromFirstArrival, gapAfter, TimeAxis, toInstant } from "../instant.ts";
-import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-request.ts";
+import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import {
   answerText,
   isObject,
@@ -88,14 +89,9 @@ export const openhands: TraceFormat = {
     }
     const placed = fromFirstArrival(told, axis);
     const { requests } = placed;
-    return {
-      format: "openhands",
-      path,
-      header: placed.header,
-      requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+    return newTrace("openhands", account, {
+      ...placed,
+      provenance: {
         arrivals: "inferred",
         order: "recorded",
         think_time: "inferred",
@@ -107,7 +103,7 @@ export const openhands: TraceFormat = {
         output_length: requests.some(({ recorded }) => recorded?.output_tokens != null)
           ? "recorded"
           : "missing",
-      }),
+      },
       notes: [
         "requests are taken to have been sent when their last input was logged; the log stamps answers only",
         ...(hasSystem
@@ -116,7 +112,7 @@ export const openhands: TraceFormat = {
               "system prompt and tool definitions are not in the log: prompts sent are shorter than the recorded ones",
             ]),
       ],
-    };
+    });
   },
 };
 

@@ -8,7 +8,7 @@ import { readText } from "../../core/lines.ts";
 import { handleItem } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
-import { newProvenance } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { isObject, scalarText } from "../openai-messages.ts";
 import { checkCall, linkCalls, type RecordedCall, type ToolRun } from "../recorded-calls.ts";
 import { notJson, RowAccount } from "../row-account.ts";
@@ -66,17 +66,14 @@ export const otel: TraceFormat = {
       notes.push(
         `dependencies are inferred: ${by_text} requests hold an earlier output, the others follow by time`,
       );
-    if (wrappers > 0) notes.push(`${wrappers} model spans only wrap another one and are not counted again`);
+    if (wrappers > 0) {
+      account.unuse("span around a model span", wrappers);
+      notes.push(`${wrappers} model spans only wrap another one and are not counted again`);
+    }
     notes.push(...linkNotes);
-    const rows = account.counts();
-    return {
-      format: "otel",
-      path,
-      header: placed.header,
-      requests: placed.requests,
-      rows: moveRows(rows, wrappers),
-      faults: account.faults,
-      provenance: newProvenance({
+    return newTrace("otel", account, {
+      ...placed,
+      provenance: {
         arrivals: calls.some(({ start_ms }) => start_ms !== null) ? "recorded" : "missing",
         order: "inferred",
         think_time: "inferred",
@@ -85,20 +82,11 @@ export const otel: TraceFormat = {
         prefix_sharing: calls.some(({ input }) => input.length > 0) ? "recorded" : "missing",
         output_length: calls.some(({ output_tokens }) => output_tokens !== null) ? "recorded" : "missing",
         sampling: calls.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
-      }),
+      },
       notes,
-    };
+    });
   },
 };
-
-function moveRows(rows: Trace["rows"], wrappers: number): Trace["rows"] {
-  if (wrappers === 0) return rows;
-  return {
-    ...rows,
-    used: rows.used - wrappers,
-    skipped: { ...rows.skipped, "span around a model span": wrappers },
-  };
-}
 
 /** One document, or (as collectors write) one document a line. */
 function placedSpans(text: string, file: string, account: RowAccount): PlacedSpan[] {

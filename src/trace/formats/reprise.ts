@@ -5,7 +5,7 @@ import { lineText, readLineBlocks } from "../../core/lines.ts";
 import type { List } from "../../core/list.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { linkParents } from "../parents.ts";
-import { newProvenance } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { readRow } from "../row-reader.ts";
 import { mostRowsHave, objectRows } from "../sample.ts";
@@ -75,16 +75,12 @@ async function readReprise(path: string, options: ReadOptions): Promise<Trace> {
     }
   }
   const requests = dropMisplaced(table, lines, account, order.doubtful);
-  return {
-    format: "reprise",
-    path,
+  return newTrace("reprise", account, {
     header,
     requests,
-    rows: account.counts(),
-    faults: account.faults,
     provenance: provenanceOf(TraceTable.of(requests), header),
     notes: notesOf(header),
-  };
+  });
 }
 
 const LF = 10;
@@ -181,7 +177,7 @@ function provenanceOf(table: TraceTable, header: JsonObject | null): Provenance 
   const some = (test: (row: number) => boolean): Origin => (any(test) ? "recorded" : "missing");
   const all = (test: (row: number) => boolean): Origin => (any((row) => !test(row)) ? "missing" : "recorded");
   const tells = (field: Field, row: number): boolean => !Number.isNaN(table.number(field, row));
-  const found: Record<Property, Origin> = newProvenance({
+  const found: Record<Property, Origin> = {
     arrivals: some((row) => tells(FIELD.arrival_ms, row)),
     order: any((row) => table.namesParents(row) || tells(FIELD.turn, row)) ? "recorded" : "inferred",
     think_time: any((row) => tells(FIELD.think_ms, row))
@@ -194,7 +190,7 @@ function provenanceOf(table: TraceTable, header: JsonObject | null): Provenance 
     prefix_sharing: all((row) => table.promptKind(row) !== "length" || table.namesBlocks(row)),
     output_length: all((row) => !Number.isNaN(table.plannedOutputTokens(row))),
     sampling: some((row) => tells(FIELD.temperature, row) || table.whole(row)?.params != null),
-  });
+  };
   // A header knows better: a converted trace says what its source told.
   const told = header?.["provenance"];
   if (typeof told === "object" && told !== null && !Array.isArray(told)) {

@@ -1,7 +1,8 @@
 /** The vLLM trace replayer's format: `timestamp` (int ms) and the queries that start together at it (COMPAT A). */
 import type { JsonObject } from "../../core/json.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
-import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-request.ts";
+import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { integerField, numberField, objectsField } from "../row-fields.ts";
 import { readJsonlRows } from "../row-reader.ts";
@@ -20,20 +21,14 @@ export const seedA: TraceFormat = {
     await readJsonlRows(path, account, (row, line) => {
       requests.push(...entryRequests(row, line));
     });
-    return {
-      format: "seed-a",
-      path,
-      header: null,
+    return newTrace("seed-a", account, {
       requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+      provenance: {
         arrivals: "recorded",
         prompt_length: "recorded",
         output_length: "recorded",
-      }),
-      notes: [],
-    };
+      },
+    });
   },
 };
 

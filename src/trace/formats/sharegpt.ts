@@ -7,7 +7,7 @@ import { turnsOfConversation } from "../conversation-turns.ts";
 import { readJsonDocument } from "../document.ts";
 import { handleItem } from "../document-rows.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
-import { newProvenance } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { isObject, toOpenAiTools } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { objectsField, optionalId, stringField } from "../row-fields.ts";
@@ -63,16 +63,11 @@ export const sharegpt: TraceFormat = {
         document.forEach((item: unknown, at) => handleItem(account, `[${at}]`, item, (row) => take(row, at)));
       else account.refuse(null, `must be an array of conversations, not ${kindOf(document)}`);
     }
-    return {
-      format: "sharegpt",
-      path,
-      header: null,
+    return newTrace("sharegpt", account, {
       requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({ order: "recorded", prompt_text: "recorded", prefix_sharing: "recorded" }),
+      provenance: { order: "recorded", prompt_text: "recorded", prefix_sharing: "recorded" },
       notes: ["no times and no token counts in the file: think times are unknown, output lengths free"],
-    };
+    });
   },
 };
 

@@ -8,7 +8,8 @@ import { readJsonDocument } from "../document.ts";
 import { arrayAt, handleItem } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
-import { newProvenance, newRequest } from "../new-request.ts";
+import { newRequest } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { isObject, scalarText, textOf, toOpenAiMessages } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { kindOf } from "../row-reader.ts";
@@ -35,7 +36,7 @@ export const sweAgent: TraceFormat = {
     const requests: TraceRequest[] = [];
     const notes: string[] = [];
     if (isMiniSweAgent(document))
-      return miniTrace(path, document, jobName(document, options.name ?? path), account);
+      return miniTrace(document, jobName(document, options.name ?? path), account);
     if (isObject(document)) {
       try {
         requests.push(...readSteps(document, jobName(document, options.name ?? path), account, notes));
@@ -44,40 +45,30 @@ export const sweAgent: TraceFormat = {
         account.refuse(null, error.message);
       }
     } else account.refuse(null, `must be a JSON object, not ${kindOf(document)}`);
-    return {
-      format: "swe-agent",
-      path,
-      header: null,
+    return newTrace("swe-agent", account, {
       requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+      provenance: {
         order: "recorded",
         think_time: "recorded",
         prompt_text: "recorded",
         prefix_sharing: "recorded",
         sampling: requests.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
-      }),
+      },
       notes: [...notes, "the only times in the file are those of the commands; token counts are not in it"],
-    };
+    });
   },
 };
 
-function miniTrace(path: string, document: JsonObject, job: string, account: RowAccount): Trace {
+function miniTrace(document: JsonObject, job: string, account: RowAccount): Trace {
   const axis = new TimeAxis();
   const placed = fromFirstArrival(miniRequests(document, job, account, axis), axis);
   const { requests } = placed;
   const has = (test: (request: TraceRequest) => boolean): boolean => requests.some(test);
   const times = has(({ recorded }) => recorded?.end_ms != null) ? "inferred" : "missing";
   const counts = has(({ recorded }) => recorded?.prompt_tokens != null) ? "recorded" : "missing";
-  return {
-    format: "swe-agent",
-    path,
-    header: placed.header,
-    requests,
-    rows: account.counts(),
-    faults: account.faults,
-    provenance: newProvenance({
+  return newTrace("swe-agent", account, {
+    ...placed,
+    provenance: {
       arrivals: times,
       order: "recorded",
       think_time: times,
@@ -86,11 +77,11 @@ function miniTrace(path: string, document: JsonObject, job: string, account: Row
       prefix_sharing: "recorded",
       output_length: counts,
       sampling: has(({ temperature }) => temperature !== null) ? "recorded" : "missing",
-    }),
+    },
     notes: [
       "requests are taken to have been sent when their last input was logged; the log stamps answers only",
     ],
-  };
+  });
 }
 
 function isHistory(history: unknown): boolean {

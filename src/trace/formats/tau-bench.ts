@@ -5,7 +5,7 @@ import { readJsonDocument } from "../document.ts";
 import { handleItem } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
-import { newProvenance } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { isObject, toOpenAiMessages } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { kindOf } from "../row-reader.ts";
@@ -26,7 +26,7 @@ export const tauBench: TraceFormat = {
   async read(path, options): Promise<Trace> {
     const account = new RowAccount(path, options);
     const document = await readJsonDocument(path, options);
-    if (isTau2(document)) return timedTrace(path, document, account);
+    if (isTau2(document)) return timedTrace(document, account);
     const requests: TraceRequest[] = [];
     const jobs = new Set<string>();
     if (Array.isArray(document)) {
@@ -39,35 +39,25 @@ export const tauBench: TraceFormat = {
         }),
       );
     } else account.refuse(null, `must be an array of trajectories, not ${kindOf(document)}`);
-    return {
-      format: "tau-bench",
-      path,
-      header: null,
+    return newTrace("tau-bench", account, {
       requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({ order: "recorded", prompt_text: "recorded", prefix_sharing: "recorded" }),
+      provenance: { order: "recorded", prompt_text: "recorded", prefix_sharing: "recorded" },
       notes: [
         "tool definitions, times and token counts are not in the file: think times are unknown and output lengths free",
       ],
-    };
+    });
   },
 };
 
-function timedTrace(path: string, document: JsonObject, account: RowAccount): Trace {
+function timedTrace(document: JsonObject, account: RowAccount): Trace {
   const axis = new TimeAxis();
   const placed = fromFirstArrival(tau2Requests(document, account, axis), axis);
   const told = placed.requests.some(({ recorded }) => recorded?.prompt_tokens != null)
     ? "recorded"
     : "missing";
-  return {
-    format: "tau-bench",
-    path,
-    header: placed.header,
-    requests: placed.requests,
-    rows: account.counts(),
-    faults: account.faults,
-    provenance: newProvenance({
+  return newTrace("tau-bench", account, {
+    ...placed,
+    provenance: {
       arrivals: "inferred",
       order: "recorded",
       think_time: "inferred",
@@ -76,12 +66,12 @@ function timedTrace(path: string, document: JsonObject, account: RowAccount): Tr
       prefix_sharing: "recorded",
       output_length: told,
       sampling: placed.requests.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
-    }),
+    },
     notes: [
       "requests are taken to have been sent when their last input was logged, unless the model's own time is told",
       "of the system prompt only the policy is in the file, and no tool definitions: prompts sent are shorter than the recorded ones",
     ],
-  };
+  });
 }
 
 function readTrajectory(row: JsonObject, jobs: Set<string>): TraceRequest[] {

@@ -7,7 +7,8 @@ import type { Ms } from "../../core/units.ts";
 import { BlockNamer, cutPieces, sumTokens, type Piece } from "../block-namer.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, gapAfter, parseIsoInstant, TimeAxis } from "../instant.ts";
-import { newProvenance, newRecorded, newRequest } from "../new-request.ts";
+import { newRecorded, newRequest } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { scalarText } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import {
@@ -72,25 +73,20 @@ export const tracelab: TraceFormat = {
     const requests: TraceRequest[] = [];
     for (const [id, rounds] of sessions) requests.push(...sessionTurns(id, rounds, namer));
     const placed = fromFirstArrival(requests, axis);
-    return {
-      format: "tracelab",
-      path,
-      header: placed.header,
-      requests: placed.requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+    return newTrace("tracelab", account, {
+      ...placed,
+      provenance: {
         arrivals: "recorded",
         order: "recorded",
         think_time: "recorded",
         prompt_length: "recorded",
         prefix_sharing: "inferred",
         output_length: "recorded",
-      }),
+      },
       notes: [
         "prefix blocks are named from the recorded cached tokens: what a session's first request found cached is taken to be shared by all sessions of its provider and model",
       ],
-    };
+    });
   },
 };
 

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { readJsonDocument } from "../document.ts";
 import { arrayAt, handleItem } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
-import { newProvenance } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { isObject, scalarText } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { kindOf } from "../row-reader.ts";
@@ -45,22 +45,17 @@ export const trtllmReplay: TraceFormat = {
     }
     if ((account.counts().skipped["drop_kv_cache"] ?? 0) > 0)
       notes.push("drop_kv_cache marks are kept in the metadata of the request before them, not replayed");
-    return {
-      format: "trtllm-replay",
-      path,
-      header: null,
+    return newTrace("trtllm-replay", account, {
       requests: walk?.requests ?? [],
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+      provenance: {
         order: "recorded",
         think_time: "recorded",
         prompt_length: "recorded",
         prefix_sharing: "inferred",
         output_length: "recorded",
-      }),
+      },
       notes,
-    };
+    });
   },
 };
 

@@ -2,7 +2,8 @@
 import { msFromSeconds } from "../../core/units.ts";
 import { hasColumns, readCsvRows } from "../csv-reader.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
-import { lengthPrompt, newProvenance, newRecorded, newRequest } from "../new-request.ts";
+import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { RowAccount } from "../row-account.ts";
 import { csvColumns } from "../sample.ts";
 import type { Trace } from "../trace.ts";
@@ -34,19 +35,13 @@ export const vidur: TraceFormat = {
         }),
       );
     });
-    return {
-      format: "vidur",
-      path,
-      header: null,
+    return newTrace("vidur", account, {
       requests,
-      rows: account.counts(),
-      faults: account.faults,
-      provenance: newProvenance({
+      provenance: {
         arrivals: timed ? "recorded" : "missing",
         prompt_length: "recorded",
         output_length: "recorded",
-      }),
-      notes: [],
-    };
+      },
+    });
   },
 };

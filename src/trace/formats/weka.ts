@@ -8,7 +8,7 @@ import { basename, join } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
 import { readJsonDocument } from "../document.ts";
 import type { ReadOptions, TraceFormat } from "../format.ts";
-import { newProvenance } from "../new-request.ts";
+import { newTrace } from "../new-trace.ts";
 import { isObject } from "../openai-messages.ts";
 import { RowAccount } from "../row-account.ts";
 import { kindOf } from "../row-reader.ts";
@@ -35,7 +35,7 @@ export const weka: TraceFormat = {
     const read = new SessionReader(account, options);
     for (const file of files)
       await read.file(file, isFolder ? basename(file) : (options.name ?? path), isFolder);
-    return read.trace(path, isFolder);
+    return read.trace(isFolder);
   },
 };
 
@@ -101,7 +101,7 @@ class SessionReader {
     else this.#duplicates.push(`${name} = ${first}`);
   }
 
-  trace(path: string, isFolder: boolean): Trace {
+  trace(isFolder: boolean): Trace {
     const notes = this.#notes;
     const copies = this.#duplicates;
     if (copies.length > 0)
@@ -113,23 +113,18 @@ class SessionReader {
     if (this.#unknownEnds > 0)
       notes.push(`${this.#unknownEnds} requests follow one without api_time: their think time is unknown`);
     if (this.#silent > 0) notes.push(`${this.#silent} requests recorded no output token`);
-    return {
-      format: "weka",
-      path,
-      header: null,
+    return newTrace("weka", this.#account, {
       requests: this.#requests,
-      rows: this.#account.counts(),
-      faults: this.#account.faults,
-      provenance: newProvenance({
+      provenance: {
         arrivals: isFolder ? "inferred" : "recorded",
         order: this.#subAgents > 0 ? "inferred" : "recorded",
         think_time: "recorded",
         prompt_length: "recorded",
         prefix_sharing: "recorded",
         output_length: "recorded",
-      }),
+      },
       notes,
-    };
+    });
   }
 }
 
