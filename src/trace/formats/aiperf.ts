@@ -4,8 +4,7 @@
  * `forks` and `spawns`). A file may mix the first three; a DAG file is one of its own.
  */
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
-import { newProvenance } from "../new-request.ts";
-import { newTrace } from "../new-trace.ts";
+import { newTrace, toldBy } from "../new-trace.ts";
 import { RowAccount } from "../row-account.ts";
 import { readJsonlRows } from "../row-reader.ts";
 import { shareOfRows, takeSample } from "../sample.ts";
@@ -105,16 +104,6 @@ function isDagTurn(turn: unknown): boolean {
 }
 
 function provenanceOf(requests: readonly TraceRequest[]): Trace["provenance"] {
-  const any = (test: (request: TraceRequest) => boolean): "recorded" | "missing" =>
-    requests.some(test) ? "recorded" : "missing";
-  return newProvenance({
-    arrivals: any(({ arrival_ms }) => arrival_ms !== null),
-    order: any(({ turn, after }) => turn !== null || after !== null),
-    think_time: any(({ think_ms }) => think_ms !== null),
-    prompt_text: any(({ prompt }) => prompt.kind !== "length"),
-    prompt_length: any(({ prompt }) => prompt.kind === "length"),
-    prefix_sharing: any(({ prompt }) => prompt.kind !== "length" || prompt.hash_ids !== null),
-    output_length: any(({ expected_output_tokens }) => expected_output_tokens !== null),
-    sampling: any(({ params, max_tokens }) => params !== null || max_tokens !== null),
-  });
+  const isSampled = requests.some(({ params, max_tokens }) => params !== null || max_tokens !== null);
+  return { ...toldBy(requests), sampling: isSampled ? "recorded" : "missing" };
 }

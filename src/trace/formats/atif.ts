@@ -8,7 +8,7 @@ import { readFolder } from "../folder.ts";
 import type { ReadOptions, TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { parsePythonJson } from "../lossless-json.ts";
-import { newTrace } from "../new-trace.ts";
+import { newTrace, toldBy } from "../new-trace.ts";
 import { isObject, scalarText } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { kindOf } from "../row-reader.ts";
@@ -51,21 +51,17 @@ async function readTrajectory(path: string, options: ReadOptions): Promise<Trace
     account.refuse(null, error.message);
   }
   const placed = fromFirstArrival(reader.requests, axis);
-  const { requests } = placed;
+  const told = toldBy(placed.requests);
   return newTrace("atif", account, {
     ...placed,
     provenance: {
-      arrivals: requests.some(({ arrival_ms }) => arrival_ms !== null) ? "inferred" : "missing",
+      arrivals: told.arrivals === "missing" ? "missing" : "inferred",
       order: "recorded",
-      think_time: requests.some(({ think_ms }) => think_ms !== null) ? "inferred" : "missing",
+      think_time: told.think_time === "missing" ? "missing" : "inferred",
       prompt_text: "recorded",
-      prompt_length: requests.some(({ recorded }) => recorded?.prompt_tokens != null)
-        ? "recorded"
-        : "missing",
+      prompt_length: told.prompt_length,
       prefix_sharing: "recorded",
-      output_length: requests.some(({ recorded }) => recorded?.output_tokens != null)
-        ? "recorded"
-        : "missing",
+      output_length: told.output_length,
     },
     notes: reader.notes(),
   });

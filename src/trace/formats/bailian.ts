@@ -5,7 +5,7 @@
 import { msFromSeconds, type Ms } from "../../core/units.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { newRecorded, newRequest } from "../new-request.ts";
-import { newTrace } from "../new-trace.ts";
+import { newTrace, toldBy } from "../new-trace.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { idField, integerField, numberField, optionalInteger, optionalString } from "../row-fields.ts";
 import { readJsonlRows } from "../row-reader.ts";
@@ -79,7 +79,6 @@ function chain(account: RowAccount, chats: ReadonlyMap<string, Chat>): Trace {
     if (parent !== null && after.length === 0) orphans++;
     requests.push({ ...request, job_id: rootOf(id, chats, roots), after });
   }
-  const named = requests.some(({ prompt }) => prompt.kind === "length" && prompt.hash_ids !== null);
   return newTrace("bailian", account, {
     requests,
     provenance: {
@@ -87,7 +86,7 @@ function chain(account: RowAccount, chats: ReadonlyMap<string, Chat>): Trace {
       order: "recorded",
       prompt_length: "recorded",
       output_length: "recorded",
-      prefix_sharing: named ? "recorded" : "missing",
+      prefix_sharing: toldBy(requests).prefix_sharing,
     },
     notes: orphans > 0 ? [`${orphans} chats follow a chat that is not in the file; they start a job`] : [],
   });

@@ -4,14 +4,12 @@
  */
 import type { JsonObject } from "../../core/json.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
-import { newProvenance } from "../new-request.ts";
-import { newTrace } from "../new-trace.ts";
+import { newTrace, toldBy } from "../new-trace.ts";
 import { isObject } from "../openai-messages.ts";
 import { RowAccount } from "../row-account.ts";
 import { readJsonlRows } from "../row-reader.ts";
 import { shareOfRows } from "../sample.ts";
 import type { Trace } from "../trace.ts";
-import type { TraceRequest } from "../trace-request.ts";
 import { DynamoEvents } from "./dynamo-events.ts";
 import { DynamoRows } from "./dynamo-rows.ts";
 
@@ -41,9 +39,17 @@ export const dynamo: TraceFormat = {
       return undefined;
     });
     const requests = [...events.requests(), ...rows.requests(account)];
+    const told = rows.count > 0 ? "recorded" : "inferred";
     return newTrace("dynamo", account, {
       requests,
-      provenance: provenanceOf(requests, rows.count > 0),
+      provenance: {
+        arrivals: toldBy(requests).arrivals,
+        order: told,
+        think_time: told,
+        prompt_length: "recorded",
+        prefix_sharing: "recorded",
+        output_length: "recorded",
+      },
       notes: [...events.notes(), ...rows.notes()],
     });
   },
@@ -54,15 +60,4 @@ function isEnvelope(row: Readonly<Record<string, unknown>>): boolean {
   return (
     isObject(event) && "event_type" in event && ("schema" in event || "request" in event || "tool" in event)
   );
-}
-
-function provenanceOf(requests: readonly TraceRequest[], told: boolean): Trace["provenance"] {
-  return newProvenance({
-    arrivals: requests.some(({ arrival_ms }) => arrival_ms !== null) ? "recorded" : "missing",
-    order: told ? "recorded" : "inferred",
-    think_time: told ? "recorded" : "inferred",
-    prompt_length: "recorded",
-    prefix_sharing: "recorded",
-    output_length: "recorded",
-  });
 }

@@ -8,7 +8,7 @@ import { arrayAt } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival } from "../instant.ts";
 import { parsePythonJson } from "../lossless-json.ts";
-import { newTrace } from "../new-trace.ts";
+import { newTrace, toldBy } from "../new-trace.ts";
 import { isObject } from "../openai-messages.ts";
 import { linkCalls } from "../recorded-calls.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
@@ -61,7 +61,7 @@ export const inspectAi: TraceFormat = {
     const { calls, conversations, tools, axis } = reader;
     const linked = linkCalls(calls, tools);
     const placed = fromFirstArrival([...linked.requests, ...conversations], axis);
-    const { requests } = placed;
+    const told = toldBy(placed.requests);
     const isTold = calls.length > 0;
     return newTrace("inspect-ai", account, {
       ...placed,
@@ -70,14 +70,10 @@ export const inspectAi: TraceFormat = {
         order: isTold ? "inferred" : "recorded",
         think_time: isTold ? "inferred" : "missing",
         prompt_text: "recorded",
-        prompt_length: requests.some(({ recorded }) => recorded?.prompt_tokens != null)
-          ? "recorded"
-          : "missing",
+        prompt_length: told.prompt_length,
         prefix_sharing: "recorded",
-        output_length: requests.some(({ recorded }) => recorded?.output_tokens != null)
-          ? "recorded"
-          : "missing",
-        sampling: calls.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
+        output_length: told.output_length,
+        sampling: told.sampling,
       },
       notes: [...notes, ...linked.notes, ...reader.notes()],
     });

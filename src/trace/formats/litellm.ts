@@ -8,7 +8,7 @@ import { readJsonDocument } from "../document.ts";
 import { handleItem } from "../document-rows.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis, toInstant } from "../instant.ts";
-import { newTrace } from "../new-trace.ts";
+import { newTrace, toldBy } from "../new-trace.ts";
 import { isObject, scalarText, toOpenAiMessages, toOpenAiTools } from "../openai-messages.ts";
 import { checkCall, linkCalls, type RecordedCall } from "../recorded-calls.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
@@ -66,16 +66,16 @@ export const litellm: TraceFormat = {
     }
     const linked = linkCalls(calls, []);
     const placed = fromFirstArrival(linked.requests, axis);
-    const text = calls.some(({ input }) => input.length > 0) ? "recorded" : "missing";
+    const told = toldBy(placed.requests);
     return newTrace("litellm", account, {
       ...placed,
       provenance: {
         arrivals: "recorded",
         order: "inferred",
         think_time: "inferred",
-        prompt_text: text,
+        prompt_text: told.prompt_text,
         prompt_length: "recorded",
-        prefix_sharing: text,
+        prefix_sharing: told.prefix_sharing,
         output_length: "recorded",
         sampling: "recorded",
       },

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Ms } from "../../core/units.ts";
 import type { TraceFormat } from "../format.ts";
 import { newRequest } from "../new-request.ts";
-import { newTrace } from "../new-trace.ts";
+import { newTrace, toldBy } from "../new-trace.ts";
 import { scalarText, textOf, toolCall, toOpenAiTools } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import {
@@ -59,14 +59,15 @@ export const mlperfAgentic: TraceFormat = {
     });
     const requests: TraceRequest[] = [];
     for (const [id, rows] of conversations) requests.push(...conversationTurns(id, rows, account));
+    const told = toldBy(requests);
     return newTrace("mlperf-agentic", account, {
       requests,
       provenance: {
         order: "recorded",
-        think_time: requests.some(({ think_ms }) => think_ms !== null) ? "recorded" : "missing",
+        think_time: told.think_time,
         prompt_text: "recorded",
         prefix_sharing: "recorded",
-        sampling: requests.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
+        sampling: told.sampling,
       },
     });
   },

@@ -5,7 +5,7 @@
 import type { JsonObject } from "../../core/json.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
-import { newTrace } from "../new-trace.ts";
+import { newTrace, toldBy } from "../new-trace.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { integerField, numberField, optionalBlockIds } from "../row-fields.ts";
 import { readJsonlRows } from "../row-reader.ts";
@@ -66,14 +66,13 @@ async function readRows(format: string, path: string, options: ReadOptions, bloc
       }),
     );
   });
-  const named = requests.some(({ prompt }) => prompt.kind === "length" && prompt.hash_ids !== null);
   return newTrace(format, account, {
     requests,
     provenance: {
       arrivals: "recorded",
       prompt_length: "recorded",
       output_length: "recorded",
-      prefix_sharing: named ? "recorded" : "missing",
+      prefix_sharing: toldBy(requests).prefix_sharing,
     },
   });
 }

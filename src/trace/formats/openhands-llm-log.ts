@@ -8,7 +8,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { readJsonDocument } from "../document.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis, toInstant } from "../instant.ts";
-import { newTrace } from "../new-trace.ts";
+import { newTrace, toldBy } from "../new-trace.ts";
 import { isObject, toOpenAiMessages, toOpenAiTools } from "../openai-messages.ts";
 import { checkCall, linkCalls, type RecordedCall } from "../recorded-calls.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
@@ -64,7 +64,7 @@ export const openhandsLlmLog: TraceFormat = {
         prompt_length: "recorded",
         prefix_sharing: "recorded",
         output_length: "recorded",
-        sampling: calls.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
+        sampling: toldBy(linked.requests).sampling,
       },
       notes: [
         ...(isFolder ? ["the folder is taken as the calls of one conversation: one job"] : []),

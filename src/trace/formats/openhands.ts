@@ -10,7 +10,7 @@ import { arrayAt, handleItem } from "../document-rows.ts";
 import type { Sample, TraceFormat } from "../format.ts";
 import { fromFirstArrival, gapAfter, TimeAxis, toInstant } from "../instant.ts";
 import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
-import { newTrace } from "../new-trace.ts";
+import { newTrace, toldBy } from "../new-trace.ts";
 import {
   answerText,
   isObject,
@@ -52,7 +52,7 @@ export const openhands: TraceFormat = {
     const account = new RowAccount(path, options);
     const axis = new TimeAxis();
     const jobs = new Set<string>();
-    const told: TraceRequest[] = [];
+    const requests: TraceRequest[] = [];
     let hasSystem = true;
     const take = (job: string, events: readonly unknown[], where: string): void => {
       const reader = new EventReader(axis, unique(job, jobs));
@@ -62,7 +62,7 @@ export const openhands: TraceFormat = {
         .forEach((event: unknown, at) =>
           handleItem(account, `${where}[${at}]`, event, (row) => reader.take(row)),
         );
-      told.push(...reader.requests);
+      requests.push(...reader.requests);
       hasSystem &&= reader.hasSystem;
     };
     if (isOutput(await takeSample(path, options.name ?? path))) {
@@ -87,8 +87,8 @@ export const openhands: TraceFormat = {
         account.refuse(null, error.message);
       }
     }
-    const placed = fromFirstArrival(told, axis);
-    const { requests } = placed;
+    const placed = fromFirstArrival(requests, axis);
+    const told = toldBy(placed.requests);
     return newTrace("openhands", account, {
       ...placed,
       provenance: {
@@ -96,13 +96,9 @@ export const openhands: TraceFormat = {
         order: "recorded",
         think_time: "inferred",
         prompt_text: "recorded",
-        prompt_length: requests.some(({ recorded }) => recorded?.prompt_tokens != null)
-          ? "recorded"
-          : "missing",
+        prompt_length: told.prompt_length,
         prefix_sharing: "recorded",
-        output_length: requests.some(({ recorded }) => recorded?.output_tokens != null)
-          ? "recorded"
-          : "missing",
+        output_length: told.output_length,
       },
       notes: [
         "requests are taken to have been sent when their last input was logged; the log stamps answers only",

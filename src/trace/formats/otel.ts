@@ -8,7 +8,7 @@ import { readText } from "../../core/lines.ts";
 import { handleItem } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
-import { newTrace } from "../new-trace.ts";
+import { newTrace, toldBy } from "../new-trace.ts";
 import { isObject, scalarText } from "../openai-messages.ts";
 import { checkCall, linkCalls, type RecordedCall, type ToolRun } from "../recorded-calls.ts";
 import { notJson, RowAccount } from "../row-account.ts";
@@ -73,16 +73,7 @@ export const otel: TraceFormat = {
     notes.push(...linkNotes);
     return newTrace("otel", account, {
       ...placed,
-      provenance: {
-        arrivals: calls.some(({ start_ms }) => start_ms !== null) ? "recorded" : "missing",
-        order: "inferred",
-        think_time: "inferred",
-        prompt_text: calls.some(({ input }) => input.length > 0) ? "recorded" : "missing",
-        prompt_length: calls.some(({ prompt_tokens }) => prompt_tokens !== null) ? "recorded" : "missing",
-        prefix_sharing: calls.some(({ input }) => input.length > 0) ? "recorded" : "missing",
-        output_length: calls.some(({ output_tokens }) => output_tokens !== null) ? "recorded" : "missing",
-        sampling: calls.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
-      },
+      provenance: { ...toldBy(requests), order: "inferred", think_time: "inferred" },
       notes,
     });
   },

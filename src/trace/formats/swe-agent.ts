@@ -9,7 +9,7 @@ import { arrayAt, handleItem } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { newRequest } from "../new-request.ts";
-import { newTrace } from "../new-trace.ts";
+import { newTrace, toldBy } from "../new-trace.ts";
 import { isObject, scalarText, textOf, toOpenAiMessages } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { kindOf } from "../row-reader.ts";
@@ -52,7 +52,7 @@ export const sweAgent: TraceFormat = {
         think_time: "recorded",
         prompt_text: "recorded",
         prefix_sharing: "recorded",
-        sampling: requests.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
+        sampling: toldBy(requests).sampling,
       },
       notes: [...notes, "the only times in the file are those of the commands; token counts are not in it"],
     });
@@ -62,10 +62,8 @@ export const sweAgent: TraceFormat = {
 function miniTrace(document: JsonObject, job: string, account: RowAccount): Trace {
   const axis = new TimeAxis();
   const placed = fromFirstArrival(miniRequests(document, job, account, axis), axis);
-  const { requests } = placed;
-  const has = (test: (request: TraceRequest) => boolean): boolean => requests.some(test);
-  const times = has(({ recorded }) => recorded?.end_ms != null) ? "inferred" : "missing";
-  const counts = has(({ recorded }) => recorded?.prompt_tokens != null) ? "recorded" : "missing";
+  const told = toldBy(placed.requests);
+  const times = placed.requests.some(({ recorded }) => recorded?.end_ms != null) ? "inferred" : "missing";
   return newTrace("swe-agent", account, {
     ...placed,
     provenance: {
@@ -73,10 +71,10 @@ function miniTrace(document: JsonObject, job: string, account: RowAccount): Trac
       order: "recorded",
       think_time: times,
       prompt_text: "recorded",
-      prompt_length: counts,
+      prompt_length: told.prompt_length,
       prefix_sharing: "recorded",
-      output_length: counts,
-      sampling: has(({ temperature }) => temperature !== null) ? "recorded" : "missing",
+      output_length: told.output_length,
+      sampling: told.sampling,
     },
     notes: [
       "requests are taken to have been sent when their last input was logged; the log stamps answers only",

@@ -5,7 +5,7 @@ import { readJsonDocument } from "../document.ts";
 import { handleItem } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
-import { newTrace } from "../new-trace.ts";
+import { newTrace, toldBy } from "../new-trace.ts";
 import { isObject, toOpenAiMessages } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { kindOf } from "../row-reader.ts";
@@ -52,9 +52,7 @@ export const tauBench: TraceFormat = {
 function timedTrace(document: JsonObject, account: RowAccount): Trace {
   const axis = new TimeAxis();
   const placed = fromFirstArrival(tau2Requests(document, account, axis), axis);
-  const told = placed.requests.some(({ recorded }) => recorded?.prompt_tokens != null)
-    ? "recorded"
-    : "missing";
+  const told = toldBy(placed.requests);
   return newTrace("tau-bench", account, {
     ...placed,
     provenance: {
@@ -62,10 +60,10 @@ function timedTrace(document: JsonObject, account: RowAccount): Trace {
       order: "recorded",
       think_time: "inferred",
       prompt_text: "recorded",
-      prompt_length: told,
+      prompt_length: told.prompt_length,
       prefix_sharing: "recorded",
-      output_length: told,
-      sampling: placed.requests.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
+      output_length: told.output_length,
+      sampling: told.sampling,
     },
     notes: [
       "requests are taken to have been sent when their last input was logged, unless the model's own time is told",
