@@ -239,6 +239,17 @@ describe("langfuse exports of other kinds", () => {
     expect(trace.notes).toContain("1 generations only wrap another one and are not counted again");
   });
 
+  it("does not take for told what only a wrapping generation tells", async () => {
+    const usageDetails = { input: 30, output: 1, total: 31 };
+    const trace = await readWritten(langfuse, [
+      generation("run", 0, 900, { input: "q", usageDetails, modelParameters: { temperature: 0 } }),
+      generation("one", 10, 400, { input: "q", parentObservationId: "run" }),
+    ]);
+    expect(trace.requests.map(({ request_id }) => request_id)).toEqual(["t/one"]);
+    const { prompt_length, output_length, sampling } = trace.provenance;
+    expect([prompt_length, output_length, sampling]).toEqual(["missing", "missing", "missing"]);
+  });
+
   it("completes a call that tells a stateful API only a tool's result, and finds its tools in the attributes", async () => {
     const attributes = { "gen_ai.tool.definitions": JSON.stringify([{ name: "search", parameters: {} }]) };
     const part = (type: string, more: object): object => ({ type, id: "c1", ...more });

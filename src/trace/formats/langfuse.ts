@@ -10,7 +10,7 @@ import { parseDocument } from "../document.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis, toInstant } from "../instant.ts";
 import { parseLossless } from "../lossless-json.ts";
-import { newTrace } from "../new-trace.ts";
+import { newTrace, toldBy } from "../new-trace.ts";
 import { isObject, scalarText, toolCall, toOpenAiMessages, toOpenAiTools } from "../openai-messages.ts";
 import { checkCall, linkCalls, type RecordedCall, type ToolRun } from "../recorded-calls.ts";
 import { BadRow, notJson, RowAccount } from "../row-account.ts";
@@ -65,18 +65,18 @@ export const langfuse: TraceFormat = {
     if (wrappers > 0) account.unuse("generation around another", wrappers);
     const linked = linkCalls(own, toolRuns(spans));
     const placed = fromFirstArrival(linked.requests, axis);
-    const times = calls.some(({ start_ms }) => start_ms !== null);
+    const told = toldBy(placed.requests);
     return newTrace("langfuse", account, {
       ...placed,
       provenance: {
-        arrivals: times ? "recorded" : "missing",
+        arrivals: told.arrivals,
         order: "inferred",
-        think_time: times ? "inferred" : "missing",
+        think_time: told.arrivals === "missing" ? "missing" : "inferred",
         prompt_text: "recorded",
-        prompt_length: calls.some(({ prompt_tokens }) => prompt_tokens !== null) ? "recorded" : "missing",
+        prompt_length: told.prompt_length,
         prefix_sharing: "recorded",
-        output_length: calls.some(({ output_tokens }) => output_tokens !== null) ? "recorded" : "missing",
-        sampling: calls.some(({ temperature }) => temperature !== null) ? "recorded" : "missing",
+        output_length: told.output_length,
+        sampling: told.sampling,
       },
       notes: [
         ...(own.length > 1
