@@ -1,6 +1,7 @@
 /** A folder of files of one format, read file by file and merged into one trace. */
 import { join } from "node:path";
 import type { ReadOptions, TraceFormat } from "./format.ts";
+import { sumRows } from "./row-account.ts";
 import type { Origin, Property, Trace, TraceFault } from "./trace.ts";
 import { PROPERTIES } from "./trace.ts";
 import type { Recorded, TraceRequest } from "./trace-request.ts";
@@ -28,18 +29,11 @@ export async function readFolder(
   const first = epochs.reduce<number>((least, epoch) => Math.min(least, epoch ?? Infinity), Infinity);
   const aligned = first < Infinity && !epochs.includes(null);
   const requests: TraceRequest[] = [];
-  const skipped: Record<string, number> = {};
   const faults: TraceFault[] = [];
   const notes = new Set<string>();
-  let [read, used, refused] = [0, 0, 0];
   traces.forEach(({ file, trace }, at) => {
     const shift = aligned ? (epochs[at] as number) - first : 0;
     for (const request of trace.requests) requests.push(move(request, file, clash, shift));
-    read += trace.rows.read;
-    used += trace.rows.used;
-    refused += trace.rows.refused;
-    for (const [kind, rows] of Object.entries(trace.rows.skipped))
-      skipped[kind] = (skipped[kind] ?? 0) + rows;
     faults.push(...trace.faults);
     for (const note of trace.notes) notes.add(note);
   });
@@ -51,7 +45,7 @@ export async function readFolder(
     path: folder,
     header: aligned ? { epoch_ms: first } : null,
     requests,
-    rows: { read, used, skipped, refused },
+    rows: sumRows(traces.map(({ trace }) => trace.rows)),
     faults,
     provenance: weakest(traces.map(({ trace }) => trace)),
     notes: [...notes],

@@ -74,6 +74,16 @@ export class RowAccount {
   }
 }
 
+/** The rows of several files. */
+export function sumRows(all: readonly RowCounts[]): RowCounts {
+  const skipped: Record<string, number> = {};
+  for (const counts of all)
+    for (const [kind, rows] of Object.entries(counts.skipped)) skipped[kind] = (skipped[kind] ?? 0) + rows;
+  const sum = (key: "read" | "used" | "refused"): number =>
+    all.reduce((total, counts) => total + counts[key], 0);
+  return { read: sum("read"), used: sum("used"), skipped, refused: sum("refused") };
+}
+
 /** The one-line error of a bad row. */
 export function rowError(file: string, line: number | null, reason: string): UserError {
   const place = line === null ? plainText(file) : `${plainText(file)}:${line}`;

@@ -5,10 +5,10 @@
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { newProvenance } from "../new-request.ts";
-import { RowAccount } from "../row-account.ts";
+import { RowAccount, sumRows } from "../row-account.ts";
 import { isFolder } from "../sample.ts";
 import { readSessionRecords, sampleRecords } from "../session-records.ts";
-import type { RowCounts, Trace } from "../trace.ts";
+import type { Trace } from "../trace.ts";
 import { sessionFiles } from "./claude-code-files.ts";
 import { ClaudeCodeLog } from "./claude-code-log.ts";
 import { turnsOfLog } from "./claude-code-turns.ts";
@@ -93,12 +93,3 @@ export const claudeCode: TraceFormat = {
     };
   },
 };
-
-function sumRows(all: readonly RowCounts[]): RowCounts {
-  const skipped: Record<string, number> = {};
-  for (const counts of all)
-    for (const [kind, rows] of Object.entries(counts.skipped)) skipped[kind] = (skipped[kind] ?? 0) + rows;
-  const sum = (key: "read" | "used" | "refused"): number =>
-    all.reduce((total, counts) => total + counts[key], 0);
-  return { read: sum("read"), used: sum("used"), skipped, refused: sum("refused") };
-}
