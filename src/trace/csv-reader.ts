@@ -99,14 +99,9 @@ class Header {
   }
 }
 
-function columnKey(name: string): string {
+/** A column's name as it is compared. */
+export function columnKey(name: string): string {
   return name.trim().toLowerCase();
-}
-
-/** Whether a header has all these columns. */
-export function hasColumns(header: ReadonlySet<string>, names: readonly string[]): boolean {
-  const columns = new Set([...header].map(columnKey));
-  return names.every((name) => columns.has(columnKey(name)));
 }
 
 class BadHeader extends Error {

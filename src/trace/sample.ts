@@ -5,7 +5,7 @@ import { UserError } from "../core/failure.ts";
 import { readBytes, readLineBatches, readText } from "../core/lines.ts";
 import { plainText } from "../core/terminal-text.ts";
 import { isZip, ZipArchive } from "../core/zip.ts";
-import { splitCsvLine } from "./csv-reader.ts";
+import { columnKey, splitCsvLine } from "./csv-reader.ts";
 import type { Sample } from "./format.ts";
 import { parseLossless, parsePythonJson } from "./lossless-json.ts";
 import { isBlank } from "./row-reader.ts";
@@ -171,4 +171,10 @@ export function csvColumns(sample: Sample): ReadonlySet<string> {
   const first = sample.lines[0];
   if (first === undefined || /^\s*[{[]/.test(first)) return new Set();
   return new Set(splitCsvLine(first).map((name) => name.trim()));
+}
+
+/** Whether a CSV file has all these columns, whatever their case. */
+export function hasCsvColumns(sample: Sample, names: readonly string[]): boolean {
+  const columns = new Set([...csvColumns(sample)].map(columnKey));
+  return names.every((name) => columns.has(columnKey(name)));
 }

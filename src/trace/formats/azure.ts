@@ -3,11 +3,11 @@
  * timestamp has 0–7 fraction digits and at times a zone; without one it is read as UTC.
  */
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
-import { hasColumns, readCsvRows } from "../csv-reader.ts";
+import { readCsvRows } from "../csv-reader.ts";
 import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
 import { newTrace } from "../new-trace.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
-import { csvColumns } from "../sample.ts";
+import { hasCsvColumns } from "../sample.ts";
 import type { Trace } from "../trace.ts";
 import type { TraceRequest } from "../trace-request.ts";
 
@@ -17,9 +17,7 @@ export const azure: TraceFormat = {
   name: "azure",
   title: "Azure LLM inference CSV: TIMESTAMP, ContextTokens, GeneratedTokens",
   marks: COLUMNS,
-  detect(sample: Sample): number {
-    return hasColumns(csvColumns(sample), COLUMNS) ? 1 : 0;
-  },
+  detect: (sample: Sample) => (hasCsvColumns(sample, COLUMNS) ? 1 : 0),
   async read(path: string, options: ReadOptions): Promise<Trace> {
     const account = new RowAccount(path, options);
     const requests: TraceRequest[] = [];

@@ -3,12 +3,12 @@
  * `Session ID` and `Elapsed time` (s). A response of 0 tokens is a failure that was recorded: skipped, and counted.
  */
 import { msFromSeconds } from "../../core/units.ts";
-import { hasColumns, readCsvRows } from "../csv-reader.ts";
+import { readCsvRows } from "../csv-reader.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
 import { newTrace } from "../new-trace.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
-import { csvColumns } from "../sample.ts";
+import { hasCsvColumns } from "../sample.ts";
 import type { Trace } from "../trace.ts";
 import type { TraceRequest } from "../trace-request.ts";
 
@@ -18,9 +18,7 @@ export const burstgpt: TraceFormat = {
   name: "burstgpt",
   title: "BurstGPT CSV: Timestamp (s), Model, Request tokens, Response tokens, ...",
   marks: [...COLUMNS, "Log Type"],
-  detect(sample: Sample): number {
-    return hasColumns(csvColumns(sample), COLUMNS) ? 1 : 0;
-  },
+  detect: (sample: Sample) => (hasCsvColumns(sample, COLUMNS) ? 1 : 0),
   async read(path: string, options: ReadOptions): Promise<Trace> {
     const account = new RowAccount(path, options);
     const requests: TraceRequest[] = [];

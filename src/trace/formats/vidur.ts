@@ -1,11 +1,11 @@
 /** Vidur CSV: `arrived_at` (s), `num_prefill_tokens`, `num_decode_tokens`; its length traces have no `arrived_at`. */
 import { msFromSeconds } from "../../core/units.ts";
-import { hasColumns, readCsvRows } from "../csv-reader.ts";
+import { readCsvRows } from "../csv-reader.ts";
 import type { ReadOptions, Sample, TraceFormat } from "../format.ts";
 import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
 import { newTrace } from "../new-trace.ts";
 import { RowAccount } from "../row-account.ts";
-import { csvColumns } from "../sample.ts";
+import { hasCsvColumns } from "../sample.ts";
 import type { Trace } from "../trace.ts";
 import type { TraceRequest } from "../trace-request.ts";
 
@@ -15,9 +15,7 @@ export const vidur: TraceFormat = {
   name: "vidur",
   title: "Vidur CSV: arrived_at (s)?, num_prefill_tokens, num_decode_tokens",
   marks: COLUMNS,
-  detect(sample: Sample): number {
-    return hasColumns(csvColumns(sample), COLUMNS) ? 1 : 0;
-  },
+  detect: (sample: Sample) => (hasCsvColumns(sample, COLUMNS) ? 1 : 0),
   async read(path: string, options: ReadOptions): Promise<Trace> {
     const account = new RowAccount(path, options);
     const requests: TraceRequest[] = [];
