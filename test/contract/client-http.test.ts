@@ -96,6 +96,16 @@ describe.each(TRANSPORTS)("%s", (name, transport) => {
     },
   );
 
+  it("a loop that stood still does not take a connection for kept whose end it has not read", async () => {
+    const stub = await stubFor(() => [{ bytes: ANSWER }, { at: 2, end: "fin" }]);
+    const one = client(stub.url);
+    for (let i = 0; i < 5; i++) {
+      expect((await send(one)).failure).toBeNull();
+      const stopped = performance.now();
+      while (performance.now() - stopped < 40);
+    }
+  });
+
   it("sends what was asked, and no more", async () => {
     const stub = await stubFor(() => [{ bytes: ANSWER }]);
     await send(client(`${stub.url}/v1`, { headers: { "X-A": "1" }, extraBody: { top_p: 0.5, seed: 3 } }), {

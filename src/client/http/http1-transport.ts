@@ -4,10 +4,11 @@
  */
 import { isIP } from "node:net";
 import { createSecureContext, type SecureContext } from "node:tls";
+import { afterReads } from "../../core/after-reads.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Ms } from "../../core/units.ts";
 import { Connection, type ConnectionOwner, type Origin } from "./connection.ts";
-import { IdleLimit } from "./idle-limit.ts";
+import { IdleLimit, SETTLED_MS } from "./idle-limit.ts";
 import type { ResponseHeaders } from "./response-headers.ts";
 import { parseProxy } from "./tunnel.ts";
 import type {
@@ -119,8 +120,20 @@ export class Http1Transport implements Transport, ConnectionOwner {
 
   released(connection: Connection, at: Ms): void {
     if (this.#isClosed) connection.destroy();
-    else this.#idle.push(connection);
+    else {
+      this.#idle.push(connection);
+      if (!this.#limit.keeps) this.#watch(connection, at);
+    }
     this.#dropUnusable(at);
+  }
+
+  #watch(connection: Connection, at: Ms): void {
+    this.clock.at(at + SETTLED_MS, () =>
+      afterReads(() => {
+        if (connection.open && connection.idleSince === at && this.#idle.includes(connection))
+          this.#limit.kept();
+      }),
+    );
   }
 
   gone(connection: Connection, at: Ms): void {

@@ -4,9 +4,10 @@ import { IdleLimit } from "./idle-limit.ts";
 describe("IdleLimit", () => {
   it("trusts half a second at first, and what sockets were seen to survive less half a second", () => {
     const limit = new IdleLimit();
-    expect([limit.mayReuse(0), limit.mayReuse(24), limit.mayReuse(25)]).toEqual([false, false, true]);
     limit.survived(25);
-    expect(limit.mayReuse(0)).toBe(true);
+    expect([limit.mayReuse(0), limit.mayReuse(25), limit.keeps]).toEqual([false, false, false]);
+    limit.kept();
+    expect([limit.mayReuse(0), limit.keeps]).toEqual([true, true]);
     expect([limit.mayReuse(500), limit.mayReuse(501)]).toEqual([true, false]);
     limit.survived(3000);
     expect([limit.mayReuse(2500), limit.mayReuse(2501)]).toEqual([true, false]);
@@ -15,6 +16,7 @@ describe("IdleLimit", () => {
 
   it("takes the server's word, or the shortest idle time after which it closed, whichever is less", () => {
     const limit = new IdleLimit();
+    limit.kept();
     limit.keepAliveHeader("timeout=5, max=100");
     expect([limit.mayReuse(4500), limit.mayReuse(4501), limit.mayDrop(4501)]).toEqual([true, false, true]);
     limit.closed(2000);
@@ -25,6 +27,7 @@ describe("IdleLimit", () => {
 
   it("never reuses a socket when the limit is within the margin", () => {
     const limit = new IdleLimit();
+    limit.kept();
     limit.closed(400);
     expect(limit.mayReuse(0)).toBe(false);
   });
@@ -34,13 +37,13 @@ describe("IdleLimit", () => {
     limit.keepAliveHeader("timeout=5, max=100");
     // Not yet, so it is kept for the moment when it may be.
     expect([limit.mayReuse(0), limit.mayDrop(0)]).toEqual([false, false]);
-    limit.closed(1);
-    expect([limit.mayReuse(0), limit.mayReuse(100)]).toEqual([false, false]);
+    expect(limit.mayReuse(100)).toBe(false);
   });
 
   it("ignores a header without a timeout", () => {
     const limit = new IdleLimit();
     limit.keepAliveHeader("max=100");
+    limit.kept();
     limit.survived(10_000);
     expect(limit.mayReuse(9500)).toBe(true);
   });

@@ -5,14 +5,15 @@
  * - the server's `Keep-Alive: timeout`, or the shortest idle time after which it was seen to close, less 500 ms;
  * - as long as neither is known: less than the longest idle time that a socket was seen to survive, less 500 ms, and
  *   always up to 500 ms. Sockets beyond that are kept for a while, unused, to learn from;
- * - as long as the server has not been seen to keep one: not at once. Some close after every streamed response, and their FIN is
+ * - as long as the server has not been seen to keep one: not at all. Some close after every streamed response, and their FIN is
  *   still on the way when the next request is due. Their word is no proof: llama.cpp does so after `Keep-Alive: timeout=5, max=100`.
+ *   Nor is the time alone: a loop that stood still has not read the FIN that came meanwhile.
  */
 import type { Ms } from "../../core/units.ts";
 
 const MARGIN_MS = 500;
-/** A socket that is open for so long after a response was not closed with it. */
-const SETTLED_MS = 25;
+/** A socket that is open for so long after a response, all reads done, was not closed with it. */
+export const SETTLED_MS = 25;
 /** Unused sockets are given up after this. */
 const KEEP_MS = 120_000;
 
@@ -37,12 +38,21 @@ export class IdleLimit {
 
   /** A socket has been idle for `ms` and is still open. */
   survived(ms: Ms): void {
-    if (ms >= SETTLED_MS) this.#keeps = true;
     if (ms > this.#survived) this.#survived = ms;
   }
 
+  /** A socket was open {@link SETTLED_MS} after its response, when all that had come by then had been read. */
+  kept(): void {
+    this.#keeps = true;
+  }
+
+  /** Whether a socket was seen to be kept. */
+  get keeps(): boolean {
+    return this.#keeps;
+  }
+
   mayReuse(idle: Ms): boolean {
-    return (this.#keeps || idle >= SETTLED_MS) && this.#withinLimit(idle);
+    return this.#keeps && this.#withinLimit(idle);
   }
 
   #withinLimit(idle: Ms): boolean {
