@@ -52,17 +52,6 @@ describe("request metrics", () => {
     expect(ttfo.value(record({ first_token_ms: 200 }))).toBeNull();
   });
 
-  it("B10: reasoning that is counted and never streamed is over by the first chunk", () => {
-    // 21 visible tokens, 20 ms apart, after 80 hidden ones.
-    const times = { first_token_ms: 900, first_output_ms: 900, last_token_ms: 1300 };
-    const hidden = record({ ...times, output_tokens: 101, reasoning_tokens: 80, chunks: 21 });
-    expect([tpot.value(hidden), output_tps.value(hidden)]).toEqual([20, 50]);
-    // In the text itself, a token a chunk: 101 chunks.
-    expect(tpot.value(record({ ...times, output_tokens: 101, reasoning_tokens: 80, chunks: 101 }))).toBe(4);
-    expect(tpot.value(record({ ...times, output_tokens: 81, reasoning_tokens: 80, chunks: 1 }))).toBeNull();
-    expect(tpot.value(record({ ...times, output_tokens: 21, reasoning_tokens: 0, chunks: 21 }))).toBe(20);
-  });
-
   it("B15: several tokens a chunk are spread over the chunk", async () => {
     const one = streamed(0, [100, 140, 180], { chunk_tokens: [1, 4, 4], output_tokens: 9 });
     expect(tpot.value(one)).toBe(10);

@@ -3,8 +3,7 @@ import type { RequestMetric } from "./request-metric.ts";
 
 /**
  * Time per output token after the first chunk, ms: (`last_token` − `first_token`) ÷ (output tokens − tokens of the first
- * chunk). The first chunk counts as one token where the stream does not tell, hidden reasoning as part of it. `null` if the
- * divisor is below 1.
+ * chunk). The first chunk counts as one token where the stream does not tell. `null` if the divisor is below 1.
  */
 export const tpot: RequestMetric = {
   id: "tpot",
@@ -23,15 +22,5 @@ function firstChunkTokens(record: RequestRecord, outputTokens: number): number {
   const told = record.chunk_tokens?.[0];
   if (told !== undefined) return told;
   // A single chunk holds them all: there is no second instant to measure a rate with.
-  return record.chunks === 1 ? outputTokens : 1 + hiddenTokens(record, outputTokens);
-}
-
-/**
- * Reasoning that was counted and never streamed was made before the first chunk. It was streamed where the first chunk is
- * reasoning, or where there are more chunks than tokens beside it.
- */
-function hiddenTokens(record: RequestRecord, outputTokens: number): number {
-  const { reasoning_tokens, first_token_ms, first_output_ms, chunks } = record;
-  if (reasoning_tokens === null || first_output_ms !== first_token_ms) return 0;
-  return chunks <= outputTokens - reasoning_tokens ? reasoning_tokens : 0;
+  return record.chunks === 1 ? outputTokens : 1;
 }
