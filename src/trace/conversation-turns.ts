@@ -3,6 +3,7 @@ import type { JsonObject } from "../core/json.ts";
 import { newRequest } from "./new-request.ts";
 import { messageText } from "./openai-messages.ts";
 import type { TraceRequest } from "./trace-request.ts";
+import { chainedTurn } from "./turn-chain.ts";
 
 export interface Conversation {
   readonly job_id: string;
@@ -30,10 +31,7 @@ export function turnsOfConversation(
     const text = messageText(message);
     turns.push(
       newRequest({
-        request_id: `${job_id}/${turn}`,
-        job_id,
-        turn,
-        after: turn === 0 ? [] : [`${job_id}/${turn - 1}`],
+        ...chainedTurn(job_id, turn),
         prompt: { kind: "messages", messages: messages.slice(0, at), tools },
         response_text: text === "" ? null : text,
         ...details(turn, at),

@@ -1,10 +1,10 @@
 /** A conversation whose messages are stamped when they are complete: each answer is a turn, sent when its last input was there. */
 import type { JsonObject } from "../core/json.ts";
 import type { Ms } from "../core/units.ts";
-import { gapAfter } from "./instant.ts";
 import { newRecorded, newRequest } from "./new-request.ts";
 import { answerText } from "./openai-messages.ts";
 import type { Recorded, TraceRequest } from "./trace-request.ts";
+import { TimedChain } from "./turn-chain.ts";
 
 /** What is told of one answer. */
 export interface TimedAnswer extends Pick<Recorded, "prompt_tokens" | "output_tokens" | "cached_tokens"> {
@@ -19,7 +19,7 @@ export class TimedConversation {
   readonly job_id: string;
   readonly #history: JsonObject[] = [];
   #heard: Ms | null = null;
-  #last: { readonly id: string; readonly end: Ms | null; readonly arrival: Ms | null } | null = null;
+  readonly #chain = new TimedChain();
 
   constructor(job_id: string) {
     this.job_id = job_id;
@@ -43,21 +43,12 @@ export class TimedConversation {
   /** What the model said; it becomes history unless the agent threw it away (`isKept`). */
   answer(messages: readonly JsonObject[], told: TimedAnswer, isKept = true): void {
     const { end_ms, took_ms, more, ...counts } = told;
-    const last = this.#last;
     const started = took_ms === null || end_ms === null ? null : end_ms - took_ms;
     // Nothing heard in between: the agent asked again at once.
-    const sent = started ?? this.#heard ?? last?.end ?? null;
-    const asked = sent ?? end_ms;
-    const arrival = asked === null ? null : Math.max(asked, last?.arrival ?? asked);
-    const id = `${this.job_id}/${this.requests.length}`;
+    const sent = started ?? this.#heard ?? this.#chain.end;
     this.requests.push(
       newRequest({
-        request_id: id,
-        job_id: this.job_id,
-        turn: this.requests.length,
-        arrival_ms: arrival,
-        after: last === null ? [] : [last.id],
-        think_ms: last === null ? null : gapAfter(sent, [last.end]),
+        ...this.#chain.next(this.job_id, sent, end_ms),
         prompt: { kind: "messages", messages: this.#history.slice(), tools: null },
         recorded: newRecorded({ sent_ms: sent, end_ms, ...counts }),
         response_text: answerText(messages),
@@ -66,6 +57,5 @@ export class TimedConversation {
     );
     if (isKept) this.#history.push(...messages);
     this.#heard = null;
-    this.#last = { id, end: end_ms, arrival };
   }
 }

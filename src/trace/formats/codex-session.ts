@@ -4,12 +4,13 @@
  */
 import type { JsonObject } from "../../core/json.ts";
 import type { Ms } from "../../core/units.ts";
-import { gapAfter, parseIsoInstant, type Instant, type TimeAxis } from "../instant.ts";
+import { parseIsoInstant, type Instant, type TimeAxis } from "../instant.ts";
 import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
 import { answerText, isObject, scalarText, textOf, toOpenAiMessages } from "../openai-messages.ts";
 import { BadRow } from "../row-account.ts";
 import { integerField, objectField, optionalInteger, stringField, wrong } from "../row-fields.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
+import { TimedChain } from "../turn-chain.ts";
 import { CodexThread } from "./codex-agents.ts";
 import { CopiedHistory, parentOf } from "./codex-fork.ts";
 
@@ -68,7 +69,7 @@ export class CodexSession {
   #next: JsonObject[] = [];
   #nextSent: Ms | null = null;
   #nextTools: ToolCall[] = [];
-  #last: { readonly id: string; readonly end: Ms | null; readonly arrival: Ms | null } | null = null;
+  readonly #chain = new TimedChain();
   readonly #calls = new Map<string, { readonly name: string; readonly time: Ms | null }>();
   #items = 0;
   /** Requests of the parent that stand in the copy. */
@@ -324,24 +325,17 @@ export class CodexSession {
   }
 
   #close(prompt: number | null, cached: number | null, output: number | null, time: Ms | null): void {
-    const id = `${this.#job}/${this.requests.length}`;
     const end = this.#answered ?? time;
     // Nothing logged in between: the agent asked again at once. A log of counts alone tells only when they were reported.
-    const sent = this.#sent ?? (this.hasText ? (this.#last?.end ?? null) : null);
-    const asked = sent ?? end;
-    const arrival = asked === null ? null : Math.max(asked, this.#last?.arrival ?? asked);
+    const sent = this.#sent ?? (this.hasText ? this.#chain.end : null);
     const messages = this.#history.slice();
     const isTold = messages.some(({ role }) => role !== "system");
     // An answer to nothing: neither a prompt nor its length is known.
     if (!isTold && prompt === null) return this.#proceed();
+    const turn = this.#chain.next(this.#job, sent, end);
     this.requests.push(
       newRequest({
-        request_id: id,
-        job_id: this.#job,
-        turn: this.requests.length,
-        arrival_ms: arrival,
-        after: this.#last === null ? [] : [this.#last.id],
-        think_ms: this.#last === null || sent === null ? null : gapAfter(sent, [this.#last.end]),
+        ...turn,
         tool: this.#tools.length > 0 ? this.#tools : null,
         prompt: isTold ? { kind: "messages", messages, tools: null } : lengthPrompt(prompt ?? 0),
         recorded: newRecorded({
@@ -355,8 +349,7 @@ export class CodexSession {
         metadata: this.#model === null ? null : { model: this.#model },
       }),
     );
-    this.thread.close(id);
-    this.#last = { id, end, arrival };
+    this.thread.close(turn.request_id);
     this.#items = 0;
     this.#proceed();
   }

@@ -19,6 +19,7 @@ import { BadRow, type RowAccount } from "../row-account.ts";
 import { kindOf } from "../row-reader.ts";
 import { optionalInteger, optionalNumber } from "../row-fields.ts";
 import type { TraceRequest } from "../trace-request.ts";
+import { chainedTurn } from "../turn-chain.ts";
 
 export class SampleReader {
   readonly calls: RecordedCall[] = [];
@@ -166,10 +167,7 @@ export class SampleReader {
         if (raw["role"] === "assistant" && raw["source"] !== "input" && history.length > 0) {
           turns.push(
             newRequest({
-              request_id: `${job_id}/${turns.length}`,
-              job_id,
-              turn: turns.length,
-              after: turns.length === 0 ? [] : [`${job_id}/${turns.length - 1}`],
+              ...chainedTurn(job_id, turns.length),
               prompt: { kind: "messages", messages: history.slice(), tools: null },
               recorded: newRecorded(lastCounts(sample, raw) ?? {}),
               response_text: answerText(messages),

@@ -23,6 +23,7 @@ import { readJsonlRows } from "../row-reader.ts";
 import { mostRowsHave } from "../sample.ts";
 import type { TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
+import { chainedTurn } from "../turn-chain.ts";
 
 interface Row {
   readonly turn: number;
@@ -140,14 +141,10 @@ function conversationTurns(
     const think = run.some(({ delay_ms }) => delay_ms !== null)
       ? run.reduce((sum, { delay_ms }) => sum + (delay_ms ?? 0), 0)
       : null;
-    const turn = turns.length;
     const waited = think !== null && run.some(({ role }) => role === "tool") && called.length > 0;
     turns.push(
       newRequest({
-        request_id: `${id}/${turn}`,
-        job_id: id,
-        turn,
-        after: turn === 0 ? [] : [`${id}/${turn - 1}`],
+        ...chainedTurn(id, turns.length),
         think_ms: think,
         tool: waited ? [{ name: called.join("+"), ms: think }] : null,
         prompt: { kind: "messages", messages: history.slice(), tools },

@@ -10,7 +10,7 @@ import { readJsonDocument } from "../document.ts";
 import { handleItem } from "../document-rows.ts";
 import { readFolder } from "../folder.ts";
 import type { TraceFormat } from "../format.ts";
-import { fromFirstArrival, gapAfter, TimeAxis, toInstant } from "../instant.ts";
+import { fromFirstArrival, TimeAxis, toInstant } from "../instant.ts";
 import { parsePythonJson } from "../lossless-json.ts";
 import { newRecorded, newRequest } from "../new-request.ts";
 import { newTrace } from "../new-trace.ts";
@@ -27,6 +27,7 @@ import { readJsonlRows } from "../row-reader.ts";
 import { isFolder, shareOfRows, traceFiles } from "../sample.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
+import { TimedChain } from "../turn-chain.ts";
 import { conversationsIn, type Usage } from "./openhands-sdk-folder.ts";
 
 export const openhandsSdk: TraceFormat = {
@@ -289,24 +290,15 @@ class EventReader {
     const usable = this.isCut ? this.#drafts.filter(({ usage }) => usage !== null) : this.#drafts;
     const namer = new BlockNamer();
     let held: readonly Piece[] = [];
-    let last = null as { readonly id: string; readonly end: Ms | null; readonly arrival: Ms | null } | null;
+    const chain = new TimedChain();
     const requests: TraceRequest[] = [];
     for (const draft of usable) {
-      const at = requests.length;
-      if (this.isCut) held = extended(held, draft.usage?.prompt ?? 0, `${this.#job} ${at}`);
+      if (this.isCut) held = extended(held, draft.usage?.prompt ?? 0, `${this.#job} ${requests.length}`);
       // Nothing logged in between: the agent asked again at once.
-      const sent: Ms | null = draft.sent ?? last?.end ?? null;
-      const asked = sent ?? draft.end;
-      const arrival: Ms | null = asked === null ? null : Math.max(asked, last?.arrival ?? asked);
-      const id = `${this.#job}/${at}`;
+      const sent = draft.sent ?? chain.end;
       requests.push(
         newRequest({
-          request_id: id,
-          job_id: this.#job,
-          turn: at,
-          arrival_ms: arrival,
-          after: last === null ? [] : [last.id],
-          think_ms: last === null ? null : gapAfter(sent, [last.end]),
+          ...chain.next(this.#job, sent, draft.end),
           tool: draft.tools.length > 0 ? draft.tools : null,
           prompt: this.isCut
             ? namer.prompt(held)
@@ -321,7 +313,6 @@ class EventReader {
           response_text: answerText(toOpenAiMessages(draft.answer)),
         }),
       );
-      last = { id, end: draft.end, arrival };
     }
     return { requests, bare: this.#drafts.length - usable.length };
   }

@@ -8,7 +8,7 @@ import type { Ms } from "../../core/units.ts";
 import { readJsonDocument } from "../document.ts";
 import { arrayAt, handleItem } from "../document-rows.ts";
 import type { Sample, TraceFormat } from "../format.ts";
-import { fromFirstArrival, gapAfter, TimeAxis, toInstant } from "../instant.ts";
+import { fromFirstArrival, TimeAxis, toInstant } from "../instant.ts";
 import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
 import { newTrace, toldBy } from "../new-trace.ts";
 import {
@@ -24,6 +24,7 @@ import { readJsonlRows } from "../row-reader.ts";
 import { shareOfRows, takeSample } from "../sample.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
+import { TimedChain } from "../turn-chain.ts";
 import { completionUsage, type CompletionUsage } from "./litellm-usage.ts";
 
 /** Actions of the agent that no model made, or that are part of none of its answers. */
@@ -150,7 +151,7 @@ class EventReader {
   readonly #seen = new Set<string>();
   #tools: JsonObject[] | null = null;
   #sent: Ms | null = null;
-  #last: { readonly id: string; end: Ms | null; readonly arrival: Ms | null } | null = null;
+  readonly #chain = new TimedChain();
   #ran: ToolCall[] = [];
 
   constructor(axis: TimeAxis, job_id: string) {
@@ -201,19 +202,11 @@ class EventReader {
     const messages = this.#history.slice();
     if (messages.length === 0 && usage.prompt_tokens === null)
       throw new BadRow("an answer with neither messages nor prompt tokens before it");
-    const id = `${this.#job}/${this.requests.length}`;
     // Nothing logged in between: the agent asked again at once.
-    const sent = this.#sent ?? this.#last?.end ?? null;
-    const asked = sent ?? time;
-    const arrival = asked === null ? null : Math.max(asked, this.#last?.arrival ?? asked);
+    const sent = this.#sent ?? this.#chain.end;
     this.requests.push(
       newRequest({
-        request_id: id,
-        job_id: this.#job,
-        turn: this.requests.length,
-        arrival_ms: arrival,
-        after: this.#last === null ? [] : [this.#last.id],
-        think_ms: this.#last === null ? null : gapAfter(sent, [this.#last.end]),
+        ...this.#chain.next(this.#job, sent, time),
         tool: this.#ran.length > 0 ? this.#ran : null,
         prompt:
           messages.length > 0
@@ -225,7 +218,6 @@ class EventReader {
       }),
     );
     this.#history.push(...answer);
-    this.#last = { id, end: time, arrival };
     this.#sent = null;
     this.#ran = [];
   }
@@ -242,7 +234,7 @@ class EventReader {
       }
       if (row["source"] === "user" || kind === "agent_state_changed" || kind === "null" || kind === "recall")
         return `observation ${kind}`;
-      if (this.#last === null) return `observation ${kind}`;
+      if (this.requests.length === 0) return `observation ${kind}`;
       this.#history.push({ role: "user", content: textOf(row["content"] ?? row["message"]) });
       this.#input(time);
       return undefined;

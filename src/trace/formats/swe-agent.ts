@@ -16,6 +16,7 @@ import { kindOf } from "../row-reader.ts";
 import { optionalNumber } from "../row-fields.ts";
 import type { TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
+import { chainedTurn } from "../turn-chain.ts";
 import { isMiniSweAgent, miniRequests } from "./mini-swe-agent.ts";
 
 export const sweAgent: TraceFormat = {
@@ -171,10 +172,7 @@ function readSteps(
       const turn = turns.length;
       turns.push(
         newRequest({
-          request_id: `${job_id}/${turn}`,
-          job_id,
-          turn,
-          after: turn === 0 ? [] : [`${job_id}/${turn - 1}`],
+          ...chainedTurn(job_id, turn),
           think_ms: turn === 0 ? null : think_ms,
           tool: turn === 0 ? null : tool,
           prompt: { kind: "messages", messages, tools: null },

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Ms } from "../../core/units.ts";
 import { BlockNamer, cutPieces, sumTokens, type Piece } from "../block-namer.ts";
 import type { TraceFormat } from "../format.ts";
-import { fromFirstArrival, gapAfter, parseIsoInstant, TimeAxis } from "../instant.ts";
+import { fromFirstArrival, parseIsoInstant, TimeAxis } from "../instant.ts";
 import { newRecorded, newRequest } from "../new-request.ts";
 import { newTrace } from "../new-trace.ts";
 import { scalarText } from "../openai-messages.ts";
@@ -24,6 +24,7 @@ import { readJsonlRows } from "../row-reader.ts";
 import { mostRowsHave } from "../sample.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
+import { TimedChain } from "../turn-chain.ts";
 
 interface Round {
   readonly index: number;
@@ -134,7 +135,7 @@ function sessionTurns(id: string, rounds: ReadonlyMap<number, Round>, namer: Blo
   const turns: TraceRequest[] = [];
   let before: Round | null = null;
   let held: readonly Piece[] = [];
-  let arrival: Ms | null = null;
+  const chain = new TimedChain();
   for (const round of [...rounds.values()].sort((a, b) => a.index - b.index)) {
     const shared: readonly Piece[] =
       before === null
@@ -143,17 +144,11 @@ function sessionTurns(id: string, rounds: ReadonlyMap<number, Round>, namer: Blo
     const own = round.prompt - sumTokens(shared);
     const pieces = own > 0 ? [...shared, { text: `${id} ${round.index}`, tokens: own }] : shared;
     held = pieces;
-    // A round cannot have been sent before the one that it follows.
-    const asked = round.sent ?? round.end;
-    arrival = asked === null ? null : Math.max(asked, arrival ?? asked);
     turns.push(
       newRequest({
+        ...chain.next(id, round.sent, round.end),
         request_id: `${id}/${round.index}`,
-        job_id: id,
-        turn: turns.length,
-        arrival_ms: arrival,
         after: before === null ? [] : [`${id}/${before.index}`],
-        think_ms: before === null ? null : gapAfter(round.sent, [before.end]),
         tool: before !== null && before.tools.length > 0 ? before.tools : null,
         prompt: namer.prompt(pieces),
         recorded: newRecorded({
