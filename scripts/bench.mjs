@@ -71,7 +71,15 @@ const GOALS = [
     1.7,
     "least",
   ),
-  goal("1,000,000-row trace ÷ bare JSON.parse", "trace", `^lengths.*ratio ${number}`, 1.5),
+  ...["lengths", "blocks", "text"].map((shape) =>
+    goal(
+      `1,000,000 rows of ${shape} read and planned ÷ JSON.parse`,
+      "trace",
+      `^${shape}.*planned .*ratio ${number}`,
+      1.5,
+    ),
+  ),
+  goal("… peak memory of those of blocks, MB", "trace", `^blocks.*planned .*peak ${number} MB`, 600),
   goal("report: CPU ÷ bare JSON.parse of the log", "report", `\\(${number} × bare\\)`, null),
 ];
 
