@@ -44,6 +44,19 @@ async function open(given: Parameters<typeof openHttpTarget>[0]["given"]): Promi
 }
 
 describe("a server behind HTTP", () => {
+  it("that cannot be reached is told before anything is planned: through a proxy, and by its certificate", async () => {
+    const { url } = await start();
+    await expect(open({ base_url: url, model: "m", proxy: "http://127.0.0.1:1" })).rejects.toMatchObject({
+      message: expect.stringMatching(/^cannot reach .*proxy 127\.0\.0\.1:1/),
+      exitCode: 3,
+    });
+    // It does not speak TLS at all.
+    await expect(open({ base_url: url.replace("http", "https"), model: "m" })).rejects.toMatchObject({
+      hint: expect.stringContaining("begins with http://"),
+      exitCode: 3,
+    });
+  });
+
   it("is asked for nothing but what is needed", async () => {
     const { url, asked } = await start();
     const target = await open({ base_url: url, model: "m" });

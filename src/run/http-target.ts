@@ -75,7 +75,7 @@ export async function openHttpTarget(options: HttpTargetOptions): Promise<Target
     proxy: given.proxy ?? null,
   };
   const client = clientOfSpec(spec, clock);
-  if (given.proxy === undefined) {
+  if (given.proxy === undefined || given.http2 !== true) {
     await awaitListening(client, options).catch(async (error: unknown) => {
       await client.close();
       throw error;
@@ -183,7 +183,7 @@ async function awaitListening(client: HttpClient, options: HttpTargetOptions): P
   const deadline = clock.now() + waitMs;
   for (let first = true; ; first = false) {
     try {
-      // Undici opens no connection ahead: one that is closed at once has to do.
+      // HTTP/2 opens no connection ahead: one that is closed at once has to do.
       return await (given.http2 === true ? checkReachable(origin, clock) : openAhead(client, clock));
     } catch (error) {
       const unknownHost = error instanceof UserError && /ENOTFOUND|EAI_/.test(error.message);
@@ -207,9 +207,17 @@ async function openAhead(client: HttpClient, clock: Clock): Promise<void> {
   });
   const failure = await Promise.race([client.connect(), limit]);
   if (timer !== null) clock.cancel(timer);
-  // Somebody listens, and each request will tell of the handshake that fails.
-  if (failure === null || failure.code === "tls") return;
-  throw unreachable(client.endpoint.origin, failure.message);
+  if (failure === null) return;
+  const { origin } = client.endpoint;
+  throw failure.code === "tls"
+    ? unreachable(origin, failure.message, tlsHint(failure.message))
+    : unreachable(origin, failure.message);
+}
+
+function tlsHint(message: string): string {
+  return /certificate|self.signed|issuer/i.test(message)
+    ? "name its certificate authority with --ca, or check nothing with --insecure"
+    : "does the server speak TLS there? if not, --base-url begins with http://";
 }
 
 /** One connection, closed at once: a port where nobody listens is known before anything is planned or written. */
@@ -234,9 +242,13 @@ function checkReachable(origin: URL, clock: Clock): Promise<void> {
   });
 }
 
-function unreachable(origin: URL, reason: string): UserError {
+function unreachable(
+  origin: URL,
+  reason: string,
+  hint = "start the server, or check --base-url (reprise sim starts a simulated one)",
+): UserError {
   return new UserError(`cannot reach ${origin.origin}: ${reason}`, {
-    hint: "start the server, or check --base-url (reprise sim starts a simulated one)",
+    hint,
     exitCode: EXIT.unreachable,
   });
 }
