@@ -8,6 +8,7 @@ import { isObject } from "../openai-messages.ts";
 import { BadRow, type RowAccount } from "../row-account.ts";
 import { optionalId } from "../row-fields.ts";
 import type { TraceRequest } from "../trace-request.ts";
+import { unusedName } from "../unused-name.ts";
 import { bodyRequest } from "./openai-batch.ts";
 
 export function isInputsFile(document: unknown): document is JsonObject {
@@ -23,10 +24,7 @@ export function inputRequests(document: JsonObject, account: RowAccount): TraceR
       account.refuse(null, `data[${at}]: "payloads" must be an array of request bodies`);
       return;
     }
-    const wanted = optionalId(session, "session_id") ?? `session-${at}`;
-    let job_id = wanted;
-    for (let copy = 2; jobs.has(job_id); copy++) job_id = `${wanted}@${copy}`;
-    jobs.add(job_id);
+    const job_id = unusedName(optionalId(session, "session_id") ?? `session-${at}`, jobs, "@");
     let before: string | null = null;
     payloads.forEach((payload, turn) =>
       handleItem(account, `data[${at}].payloads[${turn}]`, payload, (body) => {

@@ -11,6 +11,7 @@ import { BadRow } from "../row-account.ts";
 import { integerField, objectField, optionalInteger, stringField, wrong } from "../row-fields.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
 import { TimedChain } from "../turn-chain.ts";
+import { unusedName } from "../unused-name.ts";
 import { CodexThread } from "./codex-agents.ts";
 import { CopiedHistory, parentOf } from "./codex-fork.ts";
 
@@ -166,10 +167,7 @@ export class CodexSession {
     this.thread.begin(payload);
     this.#ownFrom = optionalInteger(payload, "subagent_history_start_ordinal");
     this.lacksHistory = isObject(payload["history_base"]);
-    const wanted = this.#id || this.#job;
-    this.#job = wanted;
-    for (let copy = 2; this.#jobs.has(this.#job); copy++) this.#job = `${wanted}#${copy}`;
-    this.#jobs.add(this.#job);
+    this.#job = unusedName(this.#id || this.#job, this.#jobs);
     this.#parent = parentOf(payload);
     this.#made = (payload["timestamp"] == null ? null : instantOf(payload["timestamp"])) ?? time;
     const system = textOf(

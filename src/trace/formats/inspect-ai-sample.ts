@@ -20,6 +20,7 @@ import { kindOf } from "../row-reader.ts";
 import { optionalInteger, optionalNumber } from "../row-fields.ts";
 import type { TraceRequest } from "../trace-request.ts";
 import { chainedTurn } from "../turn-chain.ts";
+import { unusedName } from "../unused-name.ts";
 
 export class SampleReader {
   readonly calls: RecordedCall[] = [];
@@ -96,10 +97,7 @@ export class SampleReader {
   #jobId(sample: JsonObject): string {
     const epoch = scalarText(sample["epoch"]) || "1";
     const wanted = `sample-${scalarText(sample["id"]) || this.#jobs.size + 1}-epoch-${epoch}`;
-    let id = wanted;
-    for (let copy = 2; this.#jobs.has(id); copy++) id = `${wanted}#${copy}`;
-    this.#jobs.add(id);
-    return id;
+    return unusedName(wanted, this.#jobs);
   }
 
   #tool(row: JsonObject, job_id: string): void {

@@ -25,6 +25,7 @@ import { shareOfRows, takeSample } from "../sample.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
 import { TimedChain } from "../turn-chain.ts";
+import { unusedName } from "../unused-name.ts";
 import { completionUsage, type CompletionUsage } from "./litellm-usage.ts";
 
 /** Actions of the agent that no model made, or that are part of none of its answers. */
@@ -56,7 +57,8 @@ export const openhands: TraceFormat = {
     const requests: TraceRequest[] = [];
     let hasSystem = true;
     const take = (job: string, events: readonly unknown[], where: string): void => {
-      const reader = new EventReader(axis, unique(job, jobs));
+      // The same instance may be tried again.
+      const reader = new EventReader(axis, unusedName(job, jobs));
       // Before mid-2024 a history was made of pairs, an action with its observation.
       events
         .flat()
@@ -131,14 +133,6 @@ function isHistory(events: unknown): boolean {
           "timestamp" in event,
       )
   );
-}
-
-/** The same instance may be tried again. */
-function unique(name: string, known: Set<string>): string {
-  let id = name;
-  for (let copy = 2; known.has(id); copy++) id = `${name}#${copy}`;
-  known.add(id);
-  return id;
 }
 
 class EventReader {

@@ -15,6 +15,7 @@ import { kindOf, readJsonlRows } from "../row-reader.ts";
 import { firstMark, shareOfRows } from "../sample.ts";
 import type { Trace } from "../trace.ts";
 import type { TraceRequest } from "../trace-request.ts";
+import { unusedName } from "../unused-name.ts";
 import { decodeJson } from "./otel-messages.ts";
 
 const ROLES: Readonly<Record<string, string>> = {
@@ -111,9 +112,7 @@ function conversationTurns(row: JsonObject, at: number, jobs: Set<string>): Trac
           return { role, content: value };
         });
   // Cut conversations go under one id in the public files.
-  let job_id = id;
-  for (let copy = 2; jobs.has(job_id); copy++) job_id = `${id}@${copy}`;
-  jobs.add(job_id);
+  const job_id = unusedName(id, jobs, "@");
   // Public files hold cut conversations: an answer before the first question is history that no model saw.
   const question = messages.findIndex((message) => message["role"] === "user");
   if (question === -1) return [];

@@ -12,6 +12,7 @@ import { kindOf } from "../row-reader.ts";
 import { idField, optionalId } from "../row-fields.ts";
 import type { TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
+import { unusedName } from "../unused-name.ts";
 import { isTau2, tau2Requests } from "./tau2-bench.ts";
 
 export const tauBench: TraceFormat = {
@@ -80,9 +81,7 @@ function readTrajectory(row: JsonObject, jobs: Set<string>): TraceRequest[] {
   const wrong = traj.findIndex((message) => !isObject(message) || typeof message["role"] !== "string");
   if (wrong !== -1) throw new BadRow(`traj[${wrong}] is no message with a role`);
   const wanted = trial === null ? `task-${task}` : `task-${task}-trial-${trial}`;
-  let job_id = wanted;
-  for (let copy = 2; jobs.has(job_id); copy++) job_id = `${wanted}#${copy}`;
-  jobs.add(job_id);
+  const job_id = unusedName(wanted, jobs);
   // One by one: two answers in a row stay two turns.
   const messages = traj.flatMap((message: unknown) => toOpenAiMessages(message));
   return turnsOfConversation({ job_id, messages, tools: null });

@@ -10,6 +10,7 @@ import { BadRow, type RowAccount } from "../row-account.ts";
 import { optionalId, optionalNumber, stringField } from "../row-fields.ts";
 import { TimedConversation } from "../timed-conversation.ts";
 import type { TraceRequest } from "../trace-request.ts";
+import { unusedName } from "../unused-name.ts";
 import { completionUsage } from "./litellm-usage.ts";
 
 export function isTau2(document: unknown): document is JsonObject {
@@ -62,9 +63,7 @@ export function tau2Requests(document: JsonObject, account: RowAccount, axis: Ti
     const trial = optionalId(simulation, "trial");
     const task = scalarText(simulation["task_id"]) || String(at);
     const wanted = trial === null ? `task-${task}` : `task-${task}-trial-${trial}`;
-    let job_id = wanted;
-    for (let copy = 2; jobs.has(job_id); copy++) job_id = `${wanted}#${copy}`;
-    jobs.add(job_id);
+    const job_id = unusedName(wanted, jobs);
     const conversation = new TimedConversation(job_id);
     if (policy !== "") conversation.hear([{ role: "system", content: policy }], null);
     simulation["messages"].forEach((item: unknown, index) =>

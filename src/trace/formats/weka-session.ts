@@ -20,6 +20,7 @@ import {
   optionalString,
 } from "../row-fields.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
+import { unusedName } from "../unused-name.ts";
 import type { JsonObject } from "../../core/json.ts";
 
 export interface WekaSession {
@@ -157,7 +158,7 @@ class Layout {
     const spawner = found ?? scope.spawner;
     const name = scalarText(row["agent_id"]) || `agent_${this.#subAgents}`;
     const type = optionalString(row, "subagent_type") ?? "sub-agent";
-    const prefix = this.#agentPrefix(`${scope.prefix}${name}`);
+    const prefix = `${unusedName(`${scope.prefix}${name}`, this.#agents)}/`;
     const last = this.agent(nested, {
       where: `${where}.requests`,
       base,
@@ -167,13 +168,6 @@ class Layout {
     });
     if (launched) return [];
     return [{ completed: marked, spawner, own: found !== null, last, tool: { name: type, ms: duration } }];
-  }
-
-  #agentPrefix(wanted: string): string {
-    let prefix = wanted;
-    for (let copy = 2; this.#agents.has(prefix); copy++) prefix = `${wanted}#${copy}`;
-    this.#agents.add(prefix);
-    return `${prefix}/`;
   }
 
   #chain(
