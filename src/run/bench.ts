@@ -7,6 +7,7 @@ import type { PlanFacts } from "../record/manifest.ts";
 import { checkBench } from "./bench-checks.ts";
 import { type BenchDataset, datasetChoice, loadBenchDataset } from "./bench-dataset.ts";
 import { planBench } from "./bench-load.ts";
+import { interruptible } from "./interruptible.ts";
 import { executeRun, type FinishedRun, type PlanOwn, type StartedRun } from "./execute.ts";
 import { backendOf } from "./http-target.ts";
 import { readHyperparameters } from "./hyperparameters.ts";
@@ -120,7 +121,7 @@ async function benchOn(target: Target, prepared: Prepared, env: RunEnvironment):
   const { given, dataset, plan, seed, tools } = prepared;
   const side = createSideRequests(target, tools.codec, sideFields(prepared.fields));
   const guard = createWarmupGuard();
-  await target.drive(beforeRun(target, prepared, side, guard));
+  await interruptible((signal) => target.drive(beforeRun(target, prepared, side, guard, signal)), env);
   const detailed = keepsTexts(given, prepared.backend);
   const keepText = given.save_text === true || detailed;
   const sender = createSender(target, {
@@ -196,8 +197,9 @@ async function beforeRun(
   { given, plan, tools, readyMs }: Prepared,
   side: SideRequests,
   guard: WarmupGuard,
+  signal: AbortSignal,
 ): Promise<void> {
-  if (readyMs > 0) await awaitReady(side, target.clock, readyMs);
+  if (readyMs > 0) await awaitReady(side, target.clock, readyMs, signal);
   const warmups = given.num_warmups ?? 0;
   if (warmups === 0 || tools.composer === null) return;
   const first = plan.requests.at(0);

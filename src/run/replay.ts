@@ -8,6 +8,7 @@ import type { RequestRecord } from "../record/request-record.ts";
 import { basename } from "node:path";
 import { executeRun, type FinishedRun, type StartedRun } from "./execute.ts";
 import { backendOf } from "./http-target.ts";
+import { interruptible } from "./interruptible.ts";
 import type { ReplayGiven } from "./options/replay-options.ts";
 import { optionsForManifest } from "./options/manifest-options.ts";
 import { planOfTrace } from "./plan-of-trace.ts";
@@ -128,7 +129,7 @@ async function replayOn(target: Target, prepared: Prepared, env: RunEnvironment)
   const { given, tracePath } = request;
   const side = createSideRequests(target, tools.codec);
   const guard = createWarmupGuard();
-  await target.drive(beforeRun(target, prepared, side, guard));
+  await interruptible((signal) => target.drive(beforeRun(target, prepared, side, guard, signal)), env);
   const keepsText = given.save_text === true || given.save_result === true;
   const facts: RequestFacts = {
     model: target.model,
@@ -206,12 +207,13 @@ async function beforeRun(
   { request, plan, tools }: Prepared,
   side: ReturnType<typeof createSideRequests>,
   guard: WarmupGuard,
+  signal: AbortSignal,
 ): Promise<void> {
   const { given } = request;
   const wait = given.ready_check_timeout_sec ?? 0;
-  if (wait > 0) await awaitReady(side, target.clock, wait);
+  if (wait > 0) await awaitReady(side, target.clock, wait, signal);
   // COMPAT A: its users' command lines name the trace by this flag, and send one test request first.
-  else if (given.trace_file !== undefined) await awaitReady(side, target.clock, 0);
+  else if (given.trace_file !== undefined) await awaitReady(side, target.clock, 0, signal);
   const warmups = given.num_warmups ?? 0;
   if (warmups > 0 && tools.composer !== null) {
     const first = plan.requests.at(0);

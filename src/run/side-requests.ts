@@ -71,7 +71,12 @@ export function createSideRequests(
  * Waits until the server answers a real one-token request, at most `timeoutMs` (0: one request, as long as any may take). A
  * {@link UserError} with exit code 3 when it does not, or at once for a refusal that waiting cannot mend.
  */
-export async function awaitReady(side: SideRequests, clock: Clock, timeoutMs: Ms): Promise<void> {
+export async function awaitReady(
+  side: SideRequests,
+  clock: Clock,
+  timeoutMs: Ms,
+  signal: AbortSignal | null = null,
+): Promise<void> {
   const deadline = clock.now() + timeoutMs;
   for (;;) {
     const seen = await (timeoutMs > 0
@@ -91,6 +96,7 @@ export async function awaitReady(side: SideRequests, clock: Clock, timeoutMs: Ms
       });
     }
     await sleep(clock, RETRY_EVERY_MS);
+    signal?.throwIfAborted();
   }
 }
 
