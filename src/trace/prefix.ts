@@ -97,15 +97,16 @@ export function optimalPrefixReuse(
   { withinJobs = true }: { readonly withinJobs?: boolean } = {},
 ): PrefixReuse {
   const table = JobTable.of(jobs);
-  return reuseOfColumns(table.columns, table.length, withinJobs);
+  return reuseOfColumns(table.columns, Int32Array.from(table.columns.job, (_, job) => job), withinJobs);
 }
 
-/** {@link optimalPrefixReuse} of the first `jobs` jobs. */
+/** {@link optimalPrefixReuse} of the first `order.length` jobs. `order`: those jobs as they begin, where arrivals are equal or missing. */
 export function reuseOfColumns(
   { requests, first, row }: Pick<JobColumns, "requests" | "first" | "row">,
-  jobs: number,
+  order: Int32Array,
   withinJobs: boolean,
 ): PrefixReuse {
+  const jobs = order.length;
   const turns = first[jobs] as number;
   const symbols = new PromptSymbols(requests);
   const cache = new Cache(symbols.pool);
@@ -115,7 +116,7 @@ export function reuseOfColumns(
   let unknown = 0;
   const jobOf = new Int32Array(turns);
   for (let job = 0; job < jobs; job++) jobOf.fill(job, first[job], first[job + 1]);
-  for (const turn of byArrival({ requests, first, row }, jobs)) {
+  for (const turn of byArrival({ requests, first, row }, order)) {
     const prompt = symbols.of(row[turn] as number);
     if (prompt === null) {
       unknown++;
@@ -188,16 +189,19 @@ class Cache {
 /** Turns by arrival; those without one stay behind the turn before them in their job. */
 function byArrival(
   { requests, first, row }: Pick<JobColumns, "requests" | "first" | "row">,
-  jobs: number,
-): Uint32Array {
-  const times = new Float64Array(first[jobs] as number);
-  for (let job = 0; job < jobs; job++) {
+  order: Int32Array,
+): Int32Array {
+  const turns = new Int32Array(first[order.length] as number);
+  const times = new Float64Array(turns.length);
+  let next = 0;
+  for (const job of order) {
     let time = -Infinity;
     for (let turn = first[job] as number; turn < (first[job + 1] as number); turn++) {
       const arrival = requests.number(FIELD.arrival_ms, row[turn] as number);
       if (arrival > time) time = arrival;
-      times[turn] = time;
+      turns[next] = turn;
+      times[next++] = time;
     }
   }
-  return stableOrder(times);
+  return Int32Array.from(stableOrder(times), (position) => turns[position] as number);
 }

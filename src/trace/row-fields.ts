@@ -4,6 +4,7 @@
  */
 import type { JsonObject } from "../core/json.ts";
 import { shortText } from "../core/terminal-text.ts";
+import { parseIsoInstant, toInstant, type Instant } from "./instant.ts";
 import { BadRow } from "./row-account.ts";
 import type { BlockId } from "./trace-request.ts";
 
@@ -67,6 +68,23 @@ export function idField(row: JsonObject, key: string): string {
 
 export function optionalId(row: JsonObject, key: string): string | null {
   return row[key] == null ? null : idField(row, key);
+}
+
+/** An instant in any form that logs use ({@link toInstant}). */
+export function optionalInstant(row: JsonObject, key: string): Instant | null {
+  if (row[key] == null) return null;
+  const instant = toInstant(row[key]);
+  if (instant === null) throw new BadRow(`"${key}" is no instant`);
+  return instant;
+}
+
+/** An instant as ISO 8601 text only. */
+export function optionalIsoInstant(row: JsonObject, key: string): Instant | null {
+  const value = row[key];
+  if (value == null) return null;
+  const instant = typeof value === "string" ? parseIsoInstant(value) : null;
+  if (instant === null) throw wrong(key, value, "an ISO 8601 instant");
+  return instant;
 }
 
 export function objectField(row: JsonObject, key: string): JsonObject {

@@ -4,10 +4,10 @@
  */
 import type { JsonObject } from "../../core/json.ts";
 import type { Ms, Tokens } from "../../core/units.ts";
-import { parseIsoInstant, type TimeAxis } from "../instant.ts";
+import type { TimeAxis } from "../instant.ts";
 import { isObject, scalarText, textOf, toOpenAiMessages } from "../openai-messages.ts";
 import type { RowAccount } from "../row-account.ts";
-import { wrong } from "../row-fields.ts";
+import { optionalIsoInstant, wrong } from "../row-fields.ts";
 import type { AgentFile } from "./claude-code-files.ts";
 
 /** Where a row stands. */
@@ -98,7 +98,7 @@ export class ClaudeCodeLog {
     if (type !== "user" && type !== "assistant") return type === "" ? "row without a type" : type;
     const message = raw["message"];
     if (!isObject(message) || message["content"] === undefined) return `${type} row without content`;
-    const time = this.#time(raw);
+    const time = this.#axis.at(optionalIsoInstant(raw, "timestamp"));
     if (type === "assistant") {
       if (message["model"] === "<synthetic>" || raw["isApiErrorMessage"] === true)
         return "message that the client made itself";
@@ -195,14 +195,6 @@ export class ClaudeCodeLog {
       else known.push(row);
     }
     if (row.uuid !== null && !this.byUuid.has(row.uuid)) this.byUuid.set(row.uuid, row);
-  }
-
-  #time(raw: JsonObject): Ms | null {
-    const text = raw["timestamp"];
-    if (text == null) return null;
-    const instant = typeof text === "string" ? parseIsoInstant(text) : null;
-    if (instant === null) throw wrong("timestamp", text, "an ISO 8601 instant");
-    return this.#axis.at(instant);
   }
 }
 

@@ -4,11 +4,17 @@
  */
 import type { JsonObject } from "../../core/json.ts";
 import type { Ms } from "../../core/units.ts";
-import { parseIsoInstant, type Instant, type TimeAxis } from "../instant.ts";
+import type { Instant, TimeAxis } from "../instant.ts";
 import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
 import { answerText, isObject, scalarText, textOf, toOpenAiMessages } from "../openai-messages.ts";
 import { BadRow } from "../row-account.ts";
-import { integerField, objectField, optionalInteger, stringField, wrong } from "../row-fields.ts";
+import {
+  integerField,
+  objectField,
+  optionalInteger,
+  optionalIsoInstant,
+  stringField,
+} from "../row-fields.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
 import { TimedChain } from "../turn-chain.ts";
 import { unusedName } from "../unused-name.ts";
@@ -115,7 +121,7 @@ export class CodexSession {
   take(row: JsonObject): string | undefined {
     const type = stringField(row, "type");
     const payload = objectField(row, "payload");
-    const instant = instantOf(row["timestamp"]);
+    const instant = optionalIsoInstant(row, "timestamp");
     const time = this.#axis.at(instant);
     if (this.#isOwn(row, type, payload, instant)) this.#begin();
     switch (type) {
@@ -169,7 +175,7 @@ export class CodexSession {
     this.lacksHistory = isObject(payload["history_base"]);
     this.#job = unusedName(this.#id || this.#job, this.#jobs);
     this.#parent = parentOf(payload);
-    this.#made = (payload["timestamp"] == null ? null : instantOf(payload["timestamp"])) ?? time;
+    this.#made = optionalIsoInstant(payload, "timestamp") ?? time;
     const system = textOf(
       isObject(payload["base_instructions"]) ? payload["base_instructions"] : payload["instructions"],
     );
@@ -351,11 +357,4 @@ export class CodexSession {
     this.#items = 0;
     this.#proceed();
   }
-}
-
-function instantOf(value: unknown): Instant | null {
-  if (value == null) return null;
-  const instant = typeof value === "string" ? parseIsoInstant(value) : null;
-  if (instant === null) throw wrong("timestamp", value, "an ISO 8601 instant");
-  return instant;
 }

@@ -15,7 +15,7 @@ import { isObject, scalarText, toolCall, toOpenAiMessages, toOpenAiTools } from 
 import { checkCall, linkCalls, type RecordedCall, type ToolRun } from "../recorded-calls.ts";
 import { BadRow, notJson, RowAccount } from "../row-account.ts";
 import { isBlank, kindOf } from "../row-reader.ts";
-import { idField } from "../row-fields.ts";
+import { idField, optionalInstant } from "../row-fields.ts";
 import type { Trace } from "../trace.ts";
 import { decodeJson } from "./otel-messages.ts";
 
@@ -176,12 +176,7 @@ function parseObservation(row: JsonObject, trace_id: string | null, axis: TimeAx
   if (job_id === null) throw new BadRow('"traceId" is missing');
   const type = scalarText(row["type"]).toUpperCase();
   if (type === "") throw new BadRow('"type" is missing');
-  const time = (key: string): number | null => {
-    if (row[key] == null) return null;
-    const instant = toInstant(row[key]);
-    if (instant === null) throw new BadRow(`"${key}" is no instant`);
-    return axis.at(instant);
-  };
+  const time = (key: string): number | null => axis.at(optionalInstant(row, key));
   return {
     key: `${job_id}/${id}`,
     job_id,

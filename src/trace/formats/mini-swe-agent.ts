@@ -4,9 +4,10 @@
  */
 import type { JsonObject } from "../../core/json.ts";
 import { arrayAt, handleItem } from "../document-rows.ts";
-import { toInstant, type TimeAxis } from "../instant.ts";
+import type { TimeAxis } from "../instant.ts";
 import { isObject, scalarText, toOpenAiMessages } from "../openai-messages.ts";
 import { BadRow, type RowAccount } from "../row-account.ts";
+import { optionalInstant } from "../row-fields.ts";
 import { TimedConversation } from "../timed-conversation.ts";
 import type { TraceRequest } from "../trace-request.ts";
 import { completionUsage } from "./litellm-usage.ts";
@@ -42,10 +43,7 @@ function take(
 ): string | undefined {
   if (row["role"] === "exit") return "exit";
   const extra = isObject(row["extra"]) ? row["extra"] : {};
-  const stamp = extra["timestamp"] ?? row["timestamp"];
-  const instant = stamp == null ? null : toInstant(stamp);
-  if (stamp != null && instant === null) throw new BadRow('"timestamp" is no instant');
-  const time = axis.at(instant);
+  const time = axis.at(optionalInstant(extra, "timestamp") ?? optionalInstant(row, "timestamp"));
   // The Responses API's answers stand as they came.
   const items = row["object"] === "response" && Array.isArray(row["output"]) ? row["output"] : null;
   const messages = toOpenAiMessages(items ?? row);

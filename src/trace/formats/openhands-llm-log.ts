@@ -7,13 +7,13 @@ import { basename, join } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
 import { readJsonDocument } from "../document.ts";
 import type { TraceFormat } from "../format.ts";
-import { fromFirstArrival, TimeAxis, toInstant } from "../instant.ts";
+import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { newTrace, toldBy } from "../new-trace.ts";
 import { isObject, toOpenAiMessages, toOpenAiTools } from "../openai-messages.ts";
 import { checkCall, linkCalls, type RecordedCall } from "../recorded-calls.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
 import { kindOf } from "../row-reader.ts";
-import { objectField, optionalInteger, optionalNumber } from "../row-fields.ts";
+import { objectField, optionalInstant, optionalInteger, optionalNumber } from "../row-fields.ts";
 import { traceFiles } from "../sample.ts";
 import type { Trace } from "../trace.ts";
 import { completionUsage } from "./litellm-usage.ts";
@@ -79,8 +79,7 @@ export const openhandsLlmLog: TraceFormat = {
 function toCall(document: JsonObject, job_id: string, call_id: string, axis: TimeAxis): RecordedCall {
   const response = objectField(document, "response");
   const kwargs = isObject(document["kwargs"]) ? document["kwargs"] : {};
-  const ended = document["timestamp"] == null ? null : toInstant(document["timestamp"]);
-  if (document["timestamp"] != null && ended === null) throw new BadRow('"timestamp" is no instant');
+  const ended = optionalInstant(document, "timestamp");
   const latency = optionalNumber(document, "latency_sec");
   const end_ms = axis.at(ended);
   const choices = Array.isArray(response["choices"]) ? response["choices"].filter(isObject) : [];

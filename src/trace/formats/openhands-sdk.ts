@@ -10,7 +10,7 @@ import { readJsonDocument } from "../document.ts";
 import { handleItem } from "../document-rows.ts";
 import { readFolder } from "../folder.ts";
 import type { TraceFormat } from "../format.ts";
-import { fromFirstArrival, TimeAxis, toInstant } from "../instant.ts";
+import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { parsePythonJson } from "../lossless-json.ts";
 import { newRecorded, newRequest } from "../new-request.ts";
 import { newTrace } from "../new-trace.ts";
@@ -23,6 +23,7 @@ import {
   toOpenAiTools,
 } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
+import { optionalInstant } from "../row-fields.ts";
 import { readJsonlRows } from "../row-reader.ts";
 import { isFolder, shareOfRows, traceFiles } from "../sample.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
@@ -146,9 +147,7 @@ class EventReader {
   take(row: JsonObject): string | undefined {
     const kind = scalarText(row["kind"]);
     if (kind === "") throw new BadRow('"kind" is missing');
-    const instant = row["timestamp"] == null ? null : toInstant(row["timestamp"]);
-    if (row["timestamp"] != null && instant === null) throw new BadRow('"timestamp" is no instant');
-    const time = this.#axis.at(instant);
+    const time = this.#axis.at(optionalInstant(row, "timestamp"));
     const id = scalarText(row["id"]);
     if (kind === "ConversationStateUpdateEvent") {
       this.#stats(row);

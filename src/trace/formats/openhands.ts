@@ -8,7 +8,7 @@ import type { Ms } from "../../core/units.ts";
 import { readJsonDocument } from "../document.ts";
 import { arrayAt, handleItem } from "../document-rows.ts";
 import type { Sample, TraceFormat } from "../format.ts";
-import { fromFirstArrival, TimeAxis, toInstant } from "../instant.ts";
+import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { lengthPrompt, newRecorded, newRequest } from "../new-request.ts";
 import { newTrace, toldBy } from "../new-trace.ts";
 import {
@@ -20,6 +20,7 @@ import {
   toOpenAiTools,
 } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
+import { optionalInstant } from "../row-fields.ts";
 import { readJsonlRows } from "../row-reader.ts";
 import { shareOfRows, takeSample } from "../sample.ts";
 import type { ToolCall, TraceRequest } from "../trace-request.ts";
@@ -154,7 +155,7 @@ class EventReader {
   }
 
   take(row: JsonObject): string | undefined {
-    const time = row["timestamp"] == null ? null : this.#time(row["timestamp"]);
+    const time = this.#axis.at(optionalInstant(row, "timestamp"));
     const action = scalarText(row["action"]);
     const observation = scalarText(row["observation"]);
     if (action === "" && observation === "") throw new BadRow('neither "action" nor "observation"');
@@ -247,12 +248,6 @@ class EventReader {
 
   #input(time: Ms | null): void {
     if (time !== null) this.#sent = Math.max(this.#sent ?? time, time);
-  }
-
-  #time(value: unknown): Ms | null {
-    const instant = toInstant(value);
-    if (instant === null) throw new BadRow('"timestamp" is no instant');
-    return this.#axis.at(instant);
   }
 }
 

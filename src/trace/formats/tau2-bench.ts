@@ -4,10 +4,10 @@
  */
 import type { JsonObject } from "../../core/json.ts";
 import { arrayAt, handleItem } from "../document-rows.ts";
-import { toInstant, type TimeAxis } from "../instant.ts";
+import type { TimeAxis } from "../instant.ts";
 import { isObject, scalarText, textOf, toOpenAiMessages } from "../openai-messages.ts";
-import { BadRow, type RowAccount } from "../row-account.ts";
-import { optionalId, optionalNumber, stringField } from "../row-fields.ts";
+import type { RowAccount } from "../row-account.ts";
+import { optionalId, optionalInstant, optionalNumber, stringField } from "../row-fields.ts";
 import { TimedConversation } from "../timed-conversation.ts";
 import type { TraceRequest } from "../trace-request.ts";
 import { unusedName } from "../unused-name.ts";
@@ -81,9 +81,7 @@ function take(
   more: Partial<TraceRequest>,
 ): string | undefined {
   const role = stringField(row, "role");
-  const instant = row["timestamp"] == null ? null : toInstant(row["timestamp"]);
-  if (row["timestamp"] != null && instant === null) throw new BadRow('"timestamp" is no instant');
-  const time = axis.at(instant);
+  const time = axis.at(optionalInstant(row, "timestamp"));
   if (role === "user" && Array.isArray(row["tool_calls"]) && row["tool_calls"].length > 0)
     return "the user's own tool call";
   if (role === "tool" && row["requestor"] === "user") return "the user's own tool result";

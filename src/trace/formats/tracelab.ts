@@ -6,7 +6,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Ms } from "../../core/units.ts";
 import { BlockNamer, cutPieces, sumTokens, type Piece } from "../block-namer.ts";
 import type { TraceFormat } from "../format.ts";
-import { fromFirstArrival, parseIsoInstant, TimeAxis } from "../instant.ts";
+import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { newRecorded, newRequest } from "../new-request.ts";
 import { newTrace } from "../new-trace.ts";
 import { scalarText } from "../openai-messages.ts";
@@ -15,10 +15,10 @@ import {
   idField,
   integerField,
   optionalInteger,
+  optionalIsoInstant,
   optionalNumber,
   optionalObjects,
   optionalString,
-  wrong,
 } from "../row-fields.ts";
 import { readJsonlRows } from "../row-reader.ts";
 import { mostRowsHave } from "../sample.ts";
@@ -101,7 +101,7 @@ function parseRound(row: JsonObject, line: number, axis: TimeAxis): Round {
     );
   let [sent, end] = [null as Ms | null, null as Ms | null];
   for (const event of optionalObjects(row, "timing_events") ?? []) {
-    const time = axis.at(instantField(event));
+    const time = axis.at(optionalIsoInstant(event, "timestamp"));
     if (time === null) continue;
     if (INPUTS.has(scalarText(event["event_type"]))) sent = Math.max(sent ?? time, time);
     else end = Math.max(end ?? time, time);
@@ -121,14 +121,6 @@ function parseRound(row: JsonObject, line: number, axis: TimeAxis): Round {
     model: optionalString(row, "model"),
     family: `${optionalString(row, "provider") ?? ""}/${optionalString(row, "model") ?? ""}`,
   };
-}
-
-function instantField(event: JsonObject): ReturnType<typeof parseIsoInstant> {
-  const text = event["timestamp"];
-  if (text == null) return null;
-  const instant = typeof text === "string" ? parseIsoInstant(text) : null;
-  if (instant === null) throw wrong("timestamp", text, "an ISO 8601 instant");
-  return instant;
 }
 
 function sessionTurns(id: string, rounds: ReadonlyMap<number, Round>, namer: BlockNamer): TraceRequest[] {
