@@ -135,7 +135,12 @@ describe("reprise sweep", () => {
       onStderr: (all, kill) => {
         if (all.includes("running") && seen.length === 0) {
           seen.push(...launched(folder));
-          setTimeout(() => kill("SIGINT"), 700);
+          // The run is under way once it has a log.
+          const looking = setInterval(() => {
+            if (!readdirSync(folder, { recursive: true }).join().includes("records.jsonl")) return;
+            clearInterval(looking);
+            setTimeout(() => kill("SIGINT"), 200);
+          }, 20);
         }
       },
     });
