@@ -33,7 +33,7 @@ export function buildPlan(
   const requests = new PlannedRequests(layout);
   // A copy that shares nothing reuses what its original does.
   const measured = options.share_copies ? countJobs(work) : originals;
-  const reuse = options.optimal ? optimalReuse(work, measured) : null;
+  const reuse = options.optimal ? optimalReuse(work, layout.jobs.subarray(0, measured)) : null;
   const copies = options.share_copies ? 1 : options.copies;
   const emptyPrompts = countEmptyPrompts(work);
   return {
@@ -116,11 +116,11 @@ function spanOf({ work, pacing, jobs, starts }: PlanLayout): Ms | null {
   return span;
 }
 
-/** An endless cache for the first `jobs` jobs, in order of arrival; `null` where nothing is known of their prompts. */
-function optimalReuse(work: Workload, jobs: number): PrefixReuse | null {
+/** An endless cache for these jobs (the first of the workload, as they begin); `null` where nothing is known of their prompts. */
+function optimalReuse(work: Workload, jobs: Int32Array): PrefixReuse | null {
   const { requests, row, first, input_tokens } = work;
   if (input_tokens !== null) return null;
-  for (let turn = 0; turn < (first[jobs] as number); turn++) {
+  for (let turn = 0; turn < (first[jobs.length] as number); turn++) {
     const at = row[turn] as number;
     if (requests.promptKind(at) !== "length" || requests.namesBlocks(at))
       return reuseOfColumns(work, jobs, false);

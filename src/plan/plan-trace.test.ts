@@ -348,4 +348,28 @@ describe("closed runs", () => {
     expect([shared.optimal_hit_rate, shared.optimal_cached_tokens]).toEqual([100 / 140, 100]);
     expect(shared.requests.every((r) => r.request.copy === 0)).toBe(true);
   });
+
+  it("lets the job that begins first fill the cache, where a turn has no arrival of its own", () => {
+    const same = { prompt: { kind: "ids", ids: [1, 2] } } as const;
+    // A's first row with an arrival comes first, but its first turn with one that waits for nobody comes after B.
+    const rows = [
+      row("a0", "A", { ...same, after: [] }),
+      row("a1", "A", { arrival_ms: 10, after: ["a0"] }),
+      row("a2", "A", { arrival_ms: 60, after: [] }),
+      row("b0", "B", { ...same, after: [] }),
+      row("b1", "B", { arrival_ms: 30, after: ["b0"] }),
+    ];
+    const { jobs } = plan(rows, { pacing: "jobs" });
+    expect(jobs.map((job) => [job.job_id, job.optimal_hit_rate])).toEqual([
+      ["B", 0],
+      ["A", 1],
+    ]);
+  });
+
+  it("gives copies of copies names of their own", () => {
+    const { jobs, spare_from } = plan(singles(0), { pacing: "closed", copies: 2, repeat_for_ms: 10 });
+    expect(jobs.map((job) => job.job_id)).toEqual(jobs.map((_, i) => (i === 0 ? "r0" : `r0~${i}`)));
+    expect(jobs.map((job) => job.copy_of)).toEqual(jobs.map((_, i) => (i === 0 ? undefined : 0)));
+    expect(spare_from).toBe(2);
+  });
 });

@@ -97,7 +97,11 @@ export function optimalPrefixReuse(
   { withinJobs = true }: { readonly withinJobs?: boolean } = {},
 ): PrefixReuse {
   const table = JobTable.of(jobs);
-  return reuseOfColumns(table.columns, Int32Array.from(table.columns.job, (_, job) => job), withinJobs);
+  return reuseOfColumns(
+    table.columns,
+    Int32Array.from(table.columns.job, (_, job) => job),
+    withinJobs,
+  );
 }
 
 /** {@link optimalPrefixReuse} of the first `order.length` jobs. `order`: those jobs as they begin, where arrivals are equal or missing. */

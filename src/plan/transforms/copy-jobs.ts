@@ -10,10 +10,13 @@ export function copyJobs(work: Workload, copies: number, shared: boolean): Trans
   const turns = work.row.length;
   const first = new Int32Array(jobs * copies + 1);
   const copy = new Int32Array(jobs * copies);
+  // Jobs may be copies already, round by round: further ones have numbers of their own.
+  const rounds = (work.copy[jobs - 1] as number) + 1;
   for (let round = 0; round < copies; round++) {
-    copy.fill(round, round * jobs, (round + 1) * jobs);
-    for (let job = 1; job <= jobs; job++)
-      first[round * jobs + job] = round * turns + (work.first[job] as number);
+    for (let job = 0; job < jobs; job++) {
+      copy[round * jobs + job] = round * rounds + (work.copy[job] as number);
+      first[round * jobs + job + 1] = round * turns + (work.first[job + 1] as number);
+    }
   }
   const sharing = shared ? "copies share their text" : "copies share no text";
   return {
