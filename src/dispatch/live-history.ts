@@ -1,5 +1,6 @@
 /** `--history live`: what the model really answered in the earlier turns of a job, for the prompts of the later ones. */
 import type { Plan, PlannedRequest } from "../plan/plan.ts";
+import { scheduleAt } from "../plan/planned-requests.ts";
 import type { Observation, ToolCallRecord } from "../record/observation.ts";
 
 /** An earlier turn of the same job and its live answer. */
@@ -33,13 +34,13 @@ export class LiveHistory {
   /** All turns that this one descends from, parents before children (plan order). */
   of(planned: PlannedRequest): readonly HistoryTurn[] {
     const seen = new Set<number>();
-    const open = [planned];
-    for (let request = open.pop(); request !== undefined; request = open.pop()) {
-      if (request.release.kind !== "after") continue;
-      for (const parent of request.release.parents) {
+    const open = [planned.release];
+    for (let release = open.pop(); release !== undefined; release = open.pop()) {
+      if (release.kind !== "after") continue;
+      for (const parent of release.parents) {
         if (seen.has(parent)) continue;
         seen.add(parent);
-        open.push(this.#plan.requests.at(parent) as PlannedRequest);
+        open.push(scheduleAt(this.#plan.requests, parent).release);
       }
     }
     return [...seen].sort((a, b) => a - b).flatMap((index) => this.#answers.get(index) ?? []);

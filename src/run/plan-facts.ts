@@ -1,8 +1,8 @@
 /** What the manifest says of a replay's plan beyond the plan itself. */
 import { resolve } from "node:path";
 import type { Plan } from "../plan/plan.ts";
+import { scheduleAt, turnsAt } from "../plan/planned-requests.ts";
 import type { PlanFacts } from "../record/manifest.ts";
-import { recordedPromptTokens } from "../trace/trace-request.ts";
 import type { Provenance } from "../trace/trace.ts";
 import type { PlanOwn } from "./execute.ts";
 import type { ReplayGiven } from "./options/replay-options.ts";
@@ -12,15 +12,16 @@ import type { TraceWorkload } from "./read-workload.ts";
 export type TraceFacts = Omit<PlanFacts, PlanOwn | "gpus">;
 
 export function planFacts(
-  { trace, sha256 }: TraceWorkload,
+  { trace, jobs, sha256 }: TraceWorkload,
   plan: Plan,
   tracePath: string,
   given: ReplayGiven,
 ): TraceFacts {
   let promptTokens: number | null = null;
-  for (const request of trace.requests) {
-    const tokens = recordedPromptTokens(request);
-    if (tokens !== null) promptTokens = (promptTokens ?? 0) + tokens;
+  const { requests } = jobs.columns;
+  for (let row = 0; row < requests.length; row++) {
+    const tokens = requests.recordedPromptTokens(row);
+    if (!Number.isNaN(tokens)) promptTokens = (promptTokens ?? 0) + tokens;
   }
   return {
     trace: tracePath === "-" ? "-" : resolve(tracePath),
@@ -46,7 +47,7 @@ function replayProvenance(provenance: Provenance, given: ReplayGiven, plan: Plan
     const madeUp = property !== "output_length" && property !== "order" && property !== "prefix_sharing";
     out[property] = origin === "missing" && madeUp ? "made up" : origin;
   }
-  const waits = plan.requests.some(({ release }) => release.kind === "after");
+  const waits = anyWaits(plan);
   if (!waits) out["think_time"] = plan.pacing === "recorded" && hasTurns(plan) ? "by arrival" : "none";
   else if (given.think_scale !== undefined && given.think_scale !== 1)
     out["think_time"] = `${out["think_time"]}, scaled`;
@@ -65,6 +66,13 @@ function replayProvenance(provenance: Provenance, given: ReplayGiven, plan: Plan
   return out;
 }
 
-function hasTurns(plan: Plan): boolean {
-  return plan.jobs.some((job) => job.requests.length > 1);
+function anyWaits({ requests }: Plan): boolean {
+  for (let index = 0; index < requests.length; index++)
+    if (scheduleAt(requests, index).release.kind === "after") return true;
+  return false;
+}
+
+function hasTurns({ jobs }: Plan): boolean {
+  for (let index = 0; index < jobs.length; index++) if (turnsAt(jobs, index) > 1) return true;
+  return false;
 }

@@ -3,15 +3,14 @@ import { createHash } from "node:crypto";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { readBytes } from "../core/lines.ts";
-import type { List } from "../core/list.ts";
-import type { ResolvedJob } from "../trace/job-table.ts";
+import type { JobTable } from "../trace/job-table.ts";
 import { resolveJobs } from "../trace/jobs.ts";
 import { readTrace, type TraceOptions } from "../trace/reader.ts";
 import type { Trace } from "../trace/trace.ts";
 
 export interface TraceWorkload {
   readonly trace: Trace;
-  readonly jobs: List<ResolvedJob>;
+  readonly jobs: JobTable;
   /** SHA-256 (hex) of the bytes, gzip undone; of all files in order for a folder; of the requests for standard input. */
   readonly sha256: string;
 }

@@ -79,7 +79,7 @@ async function planReplay(
   const { plan, lanes } = planLanes(planOfTrace(workload.jobs, given, seed), given.lanes ?? 1);
   checkHistory(given, plan);
   env.onPlan?.(workload, plan);
-  const chat = workload.trace.requests.some((request) => request.prompt.kind === "messages");
+  const chat = workload.jobs.columns.requests.holdsPrompt("messages");
   return {
     plan,
     lanes,

@@ -248,6 +248,12 @@ export class TraceTable extends MadeList<TraceRequest> {
     return Number.isNaN(this.#text.at(row)) ? "length" : "text";
   }
 
+  /** Whether a prompt of this kind is among them. */
+  holdsPrompt(kind: TracePrompt["kind"]): boolean {
+    for (let row = 0; row < this.length; row++) if (this.promptKind(row) === kind) return true;
+    return false;
+  }
+
   /** Whether the prompt is known by the names of its blocks. */
   namesBlocks(row: number): boolean {
     const prompt = this.whole(row)?.prompt;
