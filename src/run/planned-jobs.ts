@@ -51,7 +51,8 @@ function unloadedTime(job: PlannedJob, plan: Plan, service: ReadonlyMap<string, 
     if (time === undefined) return null;
     const begin =
       release.kind === "after"
-        ? Math.max(...release.parents.map((parent) => ends.get(parent) as Ms)) + release.think_ms
+        ? release.parents.reduce((last, parent) => Math.max(last, ends.get(parent) as Ms), 0) +
+          release.think_ms
         : dueOf(release) - start;
     ends.set(index, begin + time);
     latest = Math.max(latest, begin + time);
