@@ -74,6 +74,7 @@ export class ListPool {
   }
 
   #common(values: Int32Array, count: number, base: number): number {
+    if (count < WORTH_SHARING) return 0;
     const other = this.list(base);
     const most = Math.min(count, other.length);
     let same = 0;
