@@ -25,6 +25,22 @@ export function handleItem(
   else account.skip(kind);
 }
 
+/** Hands a document, which must be an object, to `read`; a fault of its is the whole file's. */
+export function handleDocument(
+  account: RowAccount,
+  document: unknown,
+  read: (document: JsonObject) => void,
+  file?: string,
+): void {
+  try {
+    if (!isObject(document)) throw new BadRow(`must be a JSON object, not ${kindOf(document)}`);
+    read(document);
+  } catch (error) {
+    if (!(error instanceof BadRow)) throw error;
+    account.refuse(null, error.message, file);
+  }
+}
+
 /** An array inside a document, else the fault that it is none. */
 export function arrayAt(value: unknown, where: string): readonly unknown[] {
   if (Array.isArray(value)) return value as unknown[];

@@ -4,14 +4,14 @@
  */
 import { basename, join, resolve } from "node:path";
 import { readJsonDocument } from "../document.ts";
+import { handleDocument } from "../document-rows.ts";
 import { readFolder } from "../folder.ts";
 import type { ReadOptions, TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { parsePythonJson } from "../lossless-json.ts";
 import { newTrace, toldBy } from "../new-trace.ts";
 import { isObject, scalarText } from "../openai-messages.ts";
-import { BadRow, RowAccount } from "../row-account.ts";
-import { kindOf } from "../row-reader.ts";
+import { RowAccount } from "../row-account.ts";
 import { isFolder, takeSample } from "../sample.ts";
 import type { Trace } from "../trace.ts";
 import { referredFiles } from "./atif-files.ts";
@@ -43,13 +43,9 @@ async function readTrajectory(path: string, options: ReadOptions): Promise<Trace
     ? await referredFiles(document, path, file)
     : { byReference: new Map() };
   const reader = new TrajectoryReader(account, axis, byReference);
-  try {
-    if (!isObject(document)) throw new BadRow(`must be a JSON object, not ${kindOf(document)}`);
-    reader.trajectory(document, basename(file).replace(/\.json(\.gz)?$/, ""), file);
-  } catch (error) {
-    if (!(error instanceof BadRow)) throw error;
-    account.refuse(null, error.message);
-  }
+  handleDocument(account, document, (whole) =>
+    reader.trajectory(whole, basename(file).replace(/\.json(\.gz)?$/, ""), file),
+  );
   const placed = fromFirstArrival(reader.requests, axis);
   const told = toldBy(placed.requests);
   return newTrace("atif", account, {

@@ -4,15 +4,14 @@
  */
 import { isZip, ZipArchive } from "../../core/zip.ts";
 import { readJsonDocument } from "../document.ts";
-import { arrayAt } from "../document-rows.ts";
+import { arrayAt, handleDocument } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival } from "../instant.ts";
 import { parsePythonJson } from "../lossless-json.ts";
 import { newTrace, toldBy } from "../new-trace.ts";
 import { isObject } from "../openai-messages.ts";
 import { linkCalls } from "../recorded-calls.ts";
-import { BadRow, RowAccount } from "../row-account.ts";
-import { kindOf } from "../row-reader.ts";
+import { RowAccount } from "../row-account.ts";
 import type { Trace } from "../trace.ts";
 import { readArchivedSamples } from "./inspect-ai-archive.ts";
 import { SampleReader } from "./inspect-ai-sample.ts";
@@ -48,15 +47,11 @@ export const inspectAi: TraceFormat = {
       }
     } else {
       const document = await readJsonDocument(path, options, parsePythonJson);
-      try {
-        if (!isObject(document)) throw new BadRow(`must be a JSON object, not ${kindOf(document)}`);
-        arrayAt(document["samples"] ?? [], "samples").forEach((sample, at) =>
+      handleDocument(account, document, (log) =>
+        arrayAt(log["samples"] ?? [], "samples").forEach((sample, at) =>
           reader.sample(sample, `samples[${at}]`),
-        );
-      } catch (error) {
-        if (!(error instanceof BadRow)) throw error;
-        account.refuse(null, error.message);
-      }
+        ),
+      );
     }
     const { calls, conversations, tools, axis } = reader;
     const linked = linkCalls(calls, tools);

@@ -6,13 +6,13 @@ import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
 import { readJsonDocument } from "../document.ts";
+import { handleDocument } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { newTrace, toldBy } from "../new-trace.ts";
 import { isObject, toOpenAiMessages, toOpenAiTools } from "../openai-messages.ts";
 import { checkCall, linkCalls, type RecordedCall } from "../recorded-calls.ts";
-import { BadRow, RowAccount } from "../row-account.ts";
-import { kindOf } from "../row-reader.ts";
+import { RowAccount } from "../row-account.ts";
 import { objectField, optionalInstant, optionalInteger, optionalNumber } from "../row-fields.ts";
 import { traceFiles } from "../sample.ts";
 import type { Trace } from "../trace.ts";
@@ -41,16 +41,16 @@ export const openhandsLlmLog: TraceFormat = {
     for (const name of names) {
       const file = isFolder ? name : (options.name ?? path);
       const document = await readJsonDocument(isFolder ? join(path, name) : path, { ...options, name: file });
-      try {
-        if (!isObject(document)) throw new BadRow(`must be a JSON object, not ${kindOf(document)}`);
-        const call = toCall(document, job_id, isFolder ? name.replace(/\.json(\.gz)?$/, "") : job_id, axis);
-        if (document["latency_sec"] == null) untimed++;
-        calls.push(call);
-        account.use();
-      } catch (error) {
-        if (!(error instanceof BadRow)) throw error;
-        account.refuse(null, error.message, file);
-      }
+      handleDocument(
+        account,
+        document,
+        (whole) => {
+          calls.push(toCall(whole, job_id, isFolder ? name.replace(/\.json(\.gz)?$/, "") : job_id, axis));
+          if (whole["latency_sec"] == null) untimed++;
+          account.use();
+        },
+        file,
+      );
     }
     const linked = linkCalls(calls, []);
     const placed = fromFirstArrival(linked.requests, axis);

@@ -5,14 +5,13 @@
 import { basename } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
 import { readJsonDocument } from "../document.ts";
-import { arrayAt, handleItem } from "../document-rows.ts";
+import { arrayAt, handleDocument, handleItem } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
 import { fromFirstArrival, TimeAxis } from "../instant.ts";
 import { newRequest } from "../new-request.ts";
 import { newTrace, toldBy } from "../new-trace.ts";
 import { isObject, scalarText, textOf, toOpenAiMessages } from "../openai-messages.ts";
 import { BadRow, RowAccount } from "../row-account.ts";
-import { kindOf } from "../row-reader.ts";
 import { optionalNumber } from "../row-fields.ts";
 import type { TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
@@ -38,14 +37,9 @@ export const sweAgent: TraceFormat = {
     const notes: string[] = [];
     if (isMiniSweAgent(document))
       return miniTrace(document, jobName(document, options.name ?? path), account);
-    if (isObject(document)) {
-      try {
-        requests.push(...readSteps(document, jobName(document, options.name ?? path), account, notes));
-      } catch (error) {
-        if (!(error instanceof BadRow)) throw error;
-        account.refuse(null, error.message);
-      }
-    } else account.refuse(null, `must be a JSON object, not ${kindOf(document)}`);
+    handleDocument(account, document, (whole) =>
+      requests.push(...readSteps(whole, jobName(whole, options.name ?? path), account, notes)),
+    );
     return newTrace("swe-agent", account, {
       requests,
       provenance: {

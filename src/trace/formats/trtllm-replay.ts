@@ -5,13 +5,13 @@
 import { basename } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
 import { readJsonDocument } from "../document.ts";
-import { arrayAt, handleItem } from "../document-rows.ts";
+import { arrayAt, handleDocument, handleItem } from "../document-rows.ts";
 import type { TraceFormat } from "../format.ts";
 import { newTrace } from "../new-trace.ts";
 import { isObject, scalarText } from "../openai-messages.ts";
-import { BadRow, RowAccount } from "../row-account.ts";
-import { kindOf } from "../row-reader.ts";
+import { RowAccount } from "../row-account.ts";
 import { optionalId, stringField } from "../row-fields.ts";
+import type { TraceRequest } from "../trace-request.ts";
 import type { Trace } from "../trace.ts";
 import { ScaffoldingWalk } from "./trtllm-walk.ts";
 
@@ -30,23 +30,20 @@ export const trtllmReplay: TraceFormat = {
     const account = new RowAccount(path, options);
     const document = await readJsonDocument(path, options);
     const notes: string[] = [];
-    let walk: ScaffoldingWalk | null = null;
-    try {
-      if (!isObject(document)) throw new BadRow(`must be a JSON object, not ${kindOf(document)}`);
+    let requests: readonly TraceRequest[] = [];
+    handleDocument(account, document, (whole) => {
       const name = basename(options.name ?? path).replace(/\.json(\.gz)?$/, "");
-      walk = new ScaffoldingWalk(optionalId(document, "trace_id") ?? name);
-      walkEvents(walk, arrayAt(document["events"], "events"), "events", account);
+      const walk = new ScaffoldingWalk(optionalId(whole, "trace_id") ?? name);
+      walkEvents(walk, arrayAt(whole["events"], "events"), "events", account);
+      requests = walk.requests;
       const open = walk.openBranches();
       if (open > 0)
         notes.push(`${open} parallel_start without parallel_end: their branches are joined by nobody`);
-    } catch (error) {
-      if (!(error instanceof BadRow)) throw error;
-      account.refuse(null, error.message);
-    }
+    });
     if ((account.counts().skipped["drop_kv_cache"] ?? 0) > 0)
       notes.push("drop_kv_cache marks are kept in the metadata of the request before them, not replayed");
     return newTrace("trtllm-replay", account, {
-      requests: walk?.requests ?? [],
+      requests,
       provenance: {
         order: "recorded",
         think_time: "recorded",
