@@ -2,6 +2,7 @@
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import { formatDuration } from "../core/duration.ts";
 import { plainText, shortText } from "../core/terminal-text.ts";
+import { alignColumns } from "../core/text-table.ts";
 import type { Comparison, StatisticRow } from "./compare-runs.ts";
 import type { GateVerdict } from "./gate.ts";
 
@@ -19,7 +20,7 @@ export function renderComparisonTerminal(comparison: Comparison, gate: GateVerdi
     ...comparison.rows.map((row) => cells(row)),
   ];
   lines.push(
-    ...align(table).map((line) => `  ${line}`),
+    ...alignColumns(table).map((line) => `  ${line}`),
     "",
     `  over ${comparison.paired_jobs} jobs ok in both`,
   );
@@ -162,22 +163,6 @@ function gateLines(gate: GateVerdict): string[] {
     ),
     ...gate.regressions.map((text) => `FAIL  ${text}`),
   ];
-}
-
-function align(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_head, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  return rows.map((row) =>
-    row
-      .map((text, column) =>
-        column === 0 || column === row.length - 1
-          ? text.padEnd(widths[column] as number)
-          : text.padStart(widths[column] as number),
-      )
-      .join("  ")
-      .trimEnd(),
-  );
 }
 
 /** Text of others must neither break the table nor become markup. */

@@ -1,5 +1,6 @@
 /** Two or more runs side by side, the first as the base of the changes. Judges nothing: that is `compare`'s. */
 import { plainText, shortText } from "../core/terminal-text.ts";
+import { alignColumns, createPaint } from "../core/text-table.ts";
 import { CAUSES } from "../metric/job/causes.ts";
 import type { Summary } from "../metric/summary.ts";
 import { CAUSE_TITLES, causeShares } from "./answer.ts";
@@ -12,7 +13,6 @@ import {
   formatNumber,
   formatShare,
 } from "./quantity.ts";
-import { alignColumns, createPaint } from "./text-table.ts";
 
 interface ComparisonRow {
   readonly title: string;

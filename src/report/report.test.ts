@@ -13,7 +13,7 @@ import { REPORT_FORMAT_NAMES, renderReport } from "./index.ts";
 import { cell } from "./markdown.ts";
 import { formatChange, formatDurationOf, formatNumber, formatShare } from "./quantity.ts";
 import type { ReportOptions } from "./report-format.ts";
-import { width } from "./text-table.ts";
+import { width } from "../core/text-table.ts";
 
 const HOSTILE = '=cmd|"/c calc"!A1\u001b[31m|\u202e<script>';
 

@@ -1,5 +1,6 @@
 /** The report for people at a terminal: the answer first, then the tables. Readable at 100 columns. */
 import { plainText } from "../core/terminal-text.ts";
+import { type Align, type Paint, alignColumns, createPaint, width } from "../core/text-table.ts";
 import { CAUSES } from "../metric/job/causes.ts";
 import type { Summary } from "../metric/summary.ts";
 import { CAUSE_TITLES, answerLines, causeShares, causeTitle, hasJobs } from "./answer.ts";
@@ -15,7 +16,6 @@ import {
 } from "./metric-rows.ts";
 import { formatCount, formatDurationOf, formatObjective, formatShare } from "./quantity.ts";
 import type { ReportFormat } from "./report-format.ts";
-import { type Align, type Paint, alignColumns, createPaint, width } from "./text-table.ts";
 
 const WIDTH = 100;
 

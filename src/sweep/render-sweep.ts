@@ -1,6 +1,7 @@
 /** `comparison.csv`, `comparison.md`, `comparison.json`, and the table on the terminal. */
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import { plainText, shortText } from "../core/terminal-text.ts";
+import { alignColumns } from "../core/text-table.ts";
 import { CELL_METRIC_IDS, type CellMetric } from "./cell-result.ts";
 import { metricName, showMetric, type RankedCell, type SweepRanking } from "./rank-cells.ts";
 
@@ -114,18 +115,7 @@ export function renderSweepTerminal(ranking: SweepRanking): string {
     String(ranked.token_rank ?? "–"),
     plainText(noteOf(ranked, ranking)),
   ]);
-  const table = [head, ...rows];
-  const widths = head.map((_title, at) => Math.max(...table.map((row) => row[at]?.length ?? 0)));
-  const lines = table.map((row) =>
-    row
-      .map((text, at) =>
-        at === 0 || at === row.length - 1
-          ? text.padEnd(widths[at] as number)
-          : text.padStart(widths[at] as number),
-      )
-      .join("  ")
-      .trimEnd(),
-  );
+  const lines = alignColumns([head, ...rows]);
   lines.push(
     "",
     `${ranking.winner === null ? "no winner" : `winner: ${plainText(ranking.winner.cell.name)}`}. ${plainText(ranking.reason)}`,

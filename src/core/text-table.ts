@@ -2,8 +2,14 @@
 
 export type Align = "left" | "right";
 
-/** Lines of the table; columns two spaces apart, no trailing spaces. */
-export function alignColumns(rows: readonly (readonly string[])[], align: readonly Align[]): string[] {
+/**
+ * Lines of the table; columns two spaces apart, no trailing spaces. By default the first column (names) and the last (a remark)
+ * stand left, the numbers between them right.
+ */
+export function alignColumns(
+  rows: readonly (readonly string[])[],
+  align: readonly Align[] = sidesOf(rows[0]?.length ?? 0),
+): string[] {
   const widths = align.map((_, column) => Math.max(0, ...rows.map((row) => width(row[column] ?? ""))));
   return rows.map((row) =>
     align
@@ -15,6 +21,10 @@ export function alignColumns(rows: readonly (readonly string[])[], align: readon
       .join("  ")
       .trimEnd(),
   );
+}
+
+function sidesOf(columns: number): Align[] {
+  return Array.from({ length: columns }, (_, at) => (at === 0 || at === columns - 1 ? "left" : "right"));
 }
 
 /** Columns that a text takes on a terminal: colour codes and combining marks none, wide characters two. */
