@@ -8,10 +8,13 @@ export function plainText(text: string): string {
     if (char === "\t") return "\\t";
     if (char === "\r") return "\\r";
     const code = char.charCodeAt(0);
-    return code < 256
-      ? `\\x${code.toString(16).padStart(2, "0")}`
-      : `\\u${code.toString(16).padStart(4, "0")}`;
+    return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : unicodeEscape(char);
   });
+}
+
+/** One UTF-16 unit as JSON may write it, in ASCII: `\uNNNN`. */
+export function unicodeEscape(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 /** {@link plainText}, cut to `max` characters with an ellipsis. */
@@ -25,8 +28,5 @@ export function shortText(text: string, max: number): string {
  * stays the same.
  */
 export function plainJson(json: string): string {
-  return json.replace(
-    /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return json.replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g, unicodeEscape);
 }

@@ -2,6 +2,8 @@
  * Numbered texts (request ids, job ids), held as their bytes: a million ids are a few buffers, not a million strings. An
  * open-addressing table of 32-bit hashes finds a text's number; bytes are compared only where hashes agree.
  */
+import { unicodeEscape } from "../core/terminal-text.ts";
+
 export class TextTable {
   #bytes: Buffer = Buffer.allocUnsafeSlow(1 << 12);
   /** Where each text ends in `#bytes`; it begins where the one before ends. */
@@ -125,10 +127,7 @@ const ESCAPED = 0;
 
 function encode(text: string): Buffer {
   if (text.charCodeAt(0) !== ESCAPED && isWellFormed(text)) return Buffer.from(text, "utf8");
-  const json = JSON.stringify(text).replace(
-    /[\u007f-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  const json = JSON.stringify(text).replace(/[\u007f-\uffff]/g, unicodeEscape);
   return Buffer.from(`\0${json}`, "latin1");
 }
 
