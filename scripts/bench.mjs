@@ -6,13 +6,10 @@ import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { flag } from "../bench/flag.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const quick = process.argv.includes("--quick");
-const flag = (name) => {
-  const at = process.argv.indexOf(name);
-  return at < 0 ? null : process.argv[at + 1];
-};
 const only = flag("--only")?.split(",") ?? null;
 const perf = flag("--perf") === null ? [] : ["--perf", flag("--perf")];
 
