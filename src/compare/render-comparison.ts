@@ -1,6 +1,7 @@
 /** A comparison for people (terminal), for pull requests (Markdown), and for scripts (JSON). */
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import { formatDuration } from "../core/duration.ts";
+import { markdownText } from "../core/markdown-text.ts";
 import { plainText, shortText } from "../core/terminal-text.ts";
 import { alignColumns } from "../core/text-table.ts";
 import type { Comparison, StatisticRow } from "./compare-runs.ts";
@@ -34,27 +35,27 @@ export function renderComparisonMarkdown(comparison: Comparison, gate: GateVerdi
   if (gate !== null) lines.push(`### Gate: ${gate.passed ? "passed" : "**failed**"}`, "");
   else lines.push("### Comparison", "");
   lines.push(
-    `**${cell(sideName(comparison, "b"))}** against **${cell(sideName(comparison, "a"))}**, ${comparison.paired_jobs} jobs ok in both`,
+    `**${markdownText(sideName(comparison, "b"))}** against **${markdownText(sideName(comparison, "a"))}**, ${comparison.paired_jobs} jobs ok in both`,
     "",
   );
   for (const { severity, text } of comparison.concerns)
-    lines.push(`> ${severity === "note" ? "Note" : "**Warning**"}: ${cell(text)}`);
+    lines.push(`> ${severity === "note" ? "Note" : "**Warning**"}: ${markdownText(text)}`);
   if (comparison.concerns.length > 0) lines.push("");
   lines.push(
     "| statistic | before | now | change | 95 % interval | noise | |",
     "|---|--:|--:|--:|:-:|--:|---|",
-    ...comparison.rows.map((row) => `| ${cells(row).map(cell).join(" | ")} |`),
+    ...comparison.rows.map((row) => `| ${cells(row).map(markdownText).join(" | ")} |`),
     "",
-    ...statusLines(comparison).map((line) => `- ${cell(line)}`),
+    ...statusLines(comparison).map((line) => `- ${markdownText(line)}`),
   );
-  if (gate !== null) lines.push("", ...gateLines(gate).map((line) => `- ${cell(line)}`));
+  if (gate !== null) lines.push("", ...gateLines(gate).map((line) => `- ${markdownText(line)}`));
   const changes = changeLines(comparison);
   if (changes.length > 0)
     lines.push(
       "",
       "<details><summary>What differs</summary>",
       "",
-      ...changes.map((line) => `- ${cell(line)}`),
+      ...changes.map((line) => `- ${markdownText(line)}`),
       "",
       "</details>",
     );
@@ -163,11 +164,4 @@ function gateLines(gate: GateVerdict): string[] {
     ),
     ...gate.regressions.map((text) => `FAIL  ${text}`),
   ];
-}
-
-/** Text of others must neither break the table nor become markup. */
-function cell(text: string): string {
-  return plainText(text).replace(/[\\|`*_<>[\]]/g, (char) =>
-    char === "<" ? "&lt;" : char === ">" ? "&gt;" : `\\${char}`,
-  );
 }

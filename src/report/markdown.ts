@@ -1,5 +1,5 @@
 /** The report for a pull request or a wiki. Text from outside cannot break out of its cell. */
-import { plainText } from "../core/terminal-text.ts";
+import { markdownText } from "../core/markdown-text.ts";
 import { CAUSES } from "../metric/job/causes.ts";
 import type { Summary } from "../metric/summary.ts";
 import { CAUSE_TITLES, answerLines, causeShares, causeTitle, hasJobs } from "./answer.ts";
@@ -99,13 +99,7 @@ export function table(
   );
 }
 
-/** Text as one cell: no control characters, and nothing that Markdown or HTML would read as its own. */
+/** Text as one cell, or as a line of its own: neither markup nor the mark of a heading or a list. */
 export function cell(text: string): string {
-  return plainText(text)
-    .replace(/[\\`*_[\]~]/g, "\\$&")
-    .replaceAll("|", "\\|")
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replace(/^([#+-])/, "\\$1");
+  return markdownText(text).replace(/^([#+-])/, "\\$1");
 }

@@ -1,5 +1,6 @@
 /** `comparison.csv`, `comparison.md`, `comparison.json`, and the table on the terminal. */
 import type { JsonObject, JsonValue } from "../core/json.ts";
+import { markdownText } from "../core/markdown-text.ts";
 import { plainText, shortText } from "../core/terminal-text.ts";
 import { alignColumns } from "../core/text-table.ts";
 import { CELL_METRIC_IDS, type CellMetric } from "./cell-result.ts";
@@ -74,13 +75,13 @@ export function renderSweepMarkdown(ranking: SweepRanking): string {
   const lines = [
     "# Sweep",
     "",
-    ranking.winner === null ? "**No winner.**" : `**${cell(ranking.winner.cell.name)}** wins.`,
-    cell(ranking.reason),
+    ranking.winner === null ? "**No winner.**" : `**${markdownText(ranking.winner.cell.name)}** wins.`,
+    markdownText(ranking.reason),
   ];
-  if (ranking.disagreement !== null) lines.push("", cell(ranking.disagreement));
+  if (ranking.disagreement !== null) lines.push("", markdownText(ranking.disagreement));
   lines.push(
     "",
-    `| ${head.map(cell).join(" | ")} |`,
+    `| ${head.map(markdownText).join(" | ")} |`,
     `|${head.map((_h, i) => (i < texts ? "---" : "--:")).join("|")}|`,
   );
   for (const ranked of byRank(ranking.cells)) {
@@ -94,12 +95,12 @@ export function renderSweepMarkdown(ranking: SweepRanking): string {
       String(ranked.token_rank ?? "–"),
       noteOf(ranked, ranking),
     ];
-    lines.push(`| ${row.map(cell).join(" | ")} |`);
+    lines.push(`| ${row.map(markdownText).join(" | ")} |`);
   }
   const { x, y, front } = ranking.pareto;
   lines.push(
     "",
-    `Pareto front of ${metricName(x)} against ${metricName(y)}: ${front.map(cell).join(", ") || "none"}.`,
+    `Pareto front of ${metricName(x)} against ${metricName(y)}: ${front.map(markdownText).join(", ") || "none"}.`,
   );
   return `${lines.join("\n")}\n`;
 }
@@ -216,10 +217,4 @@ function csvField(value: JsonValue | undefined): string {
   const text = plainText(typeof value === "string" ? value : JSON.stringify(value));
   const safe = /^\s*[=+@]|^-[^\d-]|^\\[trn]/.test(text) ? `'${text}` : text;
   return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-function cell(text: string): string {
-  return plainText(text).replace(/[\\|`*_<>[\]]/g, (char) =>
-    char === "<" ? "&lt;" : char === ">" ? "&gt;" : `\\${char}`,
-  );
 }
