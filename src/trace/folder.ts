@@ -103,7 +103,9 @@ function later(time: number | null, shift: number): number | null {
 
 const STRENGTH: Record<Origin, number> = { recorded: 3, inferred: 2, "made up": 1, missing: 0 };
 
-function weakest(traces: readonly Trace[]): Record<Property, Origin> {
+function weakest(all: readonly Trace[]): Record<Property, Origin> {
+  const filled = all.filter(({ requests }) => requests.length > 0);
+  const traces = filled.length > 0 ? filled : all;
   const result = {} as Record<Property, Origin>;
   for (const property of PROPERTIES) {
     const origins = traces.map(({ provenance }) => provenance[property]);

@@ -129,6 +129,17 @@ describe("sources", () => {
     await expect(readTrace(path)).rejects.toThrow(`${join(path, "c.jsonl")}:2: `);
   });
 
+  it("a file without requests does not weaken what the others tell", async () => {
+    const path = join(folder, "sessions");
+    mkdirSync(path);
+    const head = "Timestamp,Session ID,Request tokens,Response tokens";
+    write(`${head}\n5,s,10,20\n`, "sessions/1.csv");
+    write(`${head}\n6,,10,0\n`, "sessions/2.csv");
+    const trace = await readTrace(path);
+    expect(trace.rows).toMatchObject({ read: 2, used: 1 });
+    expect(trace.provenance).toMatchObject({ arrivals: "recorded", order: "inferred" });
+    expect(trace.notes).toContain("1 of 2 files hold no requests");
+  });
   it("files that know the calendar keep their distance", async () => {
     const path = join(folder, "days");
     mkdirSync(path);
