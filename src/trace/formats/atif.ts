@@ -51,13 +51,10 @@ async function readTrajectory(path: string, options: ReadOptions): Promise<Trace
   return newTrace("atif", account, {
     ...placed,
     provenance: {
+      ...told,
       arrivals: told.arrivals === "missing" ? "missing" : "inferred",
       order: "recorded",
       think_time: told.think_time === "missing" ? "missing" : "inferred",
-      prompt_text: "recorded",
-      prompt_length: told.prompt_length,
-      prefix_sharing: "recorded",
-      output_length: told.output_length,
     },
     notes: reader.notes(),
   });

@@ -56,19 +56,13 @@ export const inspectAi: TraceFormat = {
     const { calls, conversations, tools, axis } = reader;
     const linked = linkCalls(calls, tools);
     const placed = fromFirstArrival([...linked.requests, ...conversations], axis);
-    const told = toldBy(placed.requests);
     const isTold = calls.length > 0;
     return newTrace("inspect-ai", account, {
       ...placed,
       provenance: {
-        arrivals: isTold ? "recorded" : "missing",
+        ...toldBy(placed.requests),
         order: isTold ? "inferred" : "recorded",
         think_time: isTold ? "inferred" : "missing",
-        prompt_text: "recorded",
-        prompt_length: told.prompt_length,
-        prefix_sharing: "recorded",
-        output_length: told.output_length,
-        sampling: told.sampling,
       },
       notes: [...notes, ...linked.notes, ...reader.notes()],
     });

@@ -239,6 +239,17 @@ describe("langfuse exports of other kinds", () => {
     expect(trace.notes).toContain("1 generations only wrap another one and are not counted again");
   });
 
+  it("tells of an export without text that it has lengths only", async () => {
+    const usageDetails = { input: 30, output: 1, total: 31 };
+    const trace = await readWritten(langfuse, [generation("one", 0, 900, { usageDetails })]);
+    expect(trace.provenance).toMatchObject({
+      prompt_text: "missing",
+      prefix_sharing: "missing",
+      prompt_length: "recorded",
+      output_length: "recorded",
+    });
+  });
+
   it("does not take for told what only a wrapping generation tells", async () => {
     const usageDetails = { input: 30, output: 1, total: 31 };
     const trace = await readWritten(langfuse, [

@@ -69,14 +69,9 @@ export const langfuse: TraceFormat = {
     return newTrace("langfuse", account, {
       ...placed,
       provenance: {
-        arrivals: told.arrivals,
+        ...told,
         order: "inferred",
         think_time: told.arrivals === "missing" ? "missing" : "inferred",
-        prompt_text: "recorded",
-        prompt_length: told.prompt_length,
-        prefix_sharing: "recorded",
-        output_length: told.output_length,
-        sampling: told.sampling,
       },
       notes: [
         ...(own.length > 1

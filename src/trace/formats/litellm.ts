@@ -66,17 +66,12 @@ export const litellm: TraceFormat = {
     }
     const linked = linkCalls(calls, []);
     const placed = fromFirstArrival(linked.requests, axis);
-    const told = toldBy(placed.requests);
     return newTrace("litellm", account, {
       ...placed,
       provenance: {
-        arrivals: "recorded",
+        ...toldBy(placed.requests),
         order: "inferred",
         think_time: "inferred",
-        prompt_text: told.prompt_text,
-        prompt_length: "recorded",
-        prefix_sharing: told.prefix_sharing,
-        output_length: "recorded",
         sampling: "recorded",
       },
       notes: linked.notes,

@@ -57,14 +57,10 @@ export const openhandsLlmLog: TraceFormat = {
     return newTrace("openhands-llm-log", account, {
       ...placed,
       provenance: {
+        ...toldBy(placed.requests),
         arrivals: untimed === 0 ? "recorded" : "inferred",
         order: "inferred",
         think_time: "inferred",
-        prompt_text: "recorded",
-        prompt_length: "recorded",
-        prefix_sharing: "recorded",
-        output_length: "recorded",
-        sampling: toldBy(linked.requests).sampling,
       },
       notes: [
         ...(isFolder ? ["the folder is taken as the calls of one conversation: one job"] : []),

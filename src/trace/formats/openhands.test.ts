@@ -326,4 +326,11 @@ describe("openhands LLM logs", () => {
     expect(trace.requests.at(0)?.recorded?.end_ms).toBeNull();
     expect(trace.notes.join()).toContain("1 calls tell no latency_sec");
   });
+
+  it("takes no length for told where a response has no usage", async () => {
+    const response = { choices: [{ message: { role: "assistant", content: "x" } }] };
+    const { provenance } = await readWritten(openhandsLlmLog, call(4, 1, [user], "", { response }));
+    expect([provenance.prompt_length, provenance.output_length]).toEqual(["missing", "missing"]);
+    expect([provenance.prompt_text, provenance.arrivals]).toEqual(["recorded", "recorded"]);
+  });
 });

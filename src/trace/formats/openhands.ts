@@ -92,18 +92,9 @@ export const openhands: TraceFormat = {
       }
     }
     const placed = fromFirstArrival(requests, axis);
-    const told = toldBy(placed.requests);
     return newTrace("openhands", account, {
       ...placed,
-      provenance: {
-        arrivals: "inferred",
-        order: "recorded",
-        think_time: "inferred",
-        prompt_text: "recorded",
-        prompt_length: told.prompt_length,
-        prefix_sharing: "recorded",
-        output_length: told.output_length,
-      },
+      provenance: { ...toldBy(requests), arrivals: "inferred", order: "recorded", think_time: "inferred" },
       notes: [
         "requests are taken to have been sent when their last input was logged; the log stamps answers only",
         ...(hasSystem

@@ -57,20 +57,10 @@ export const sweAgent: TraceFormat = {
 function miniTrace(document: JsonObject, job: string, account: RowAccount): Trace {
   const axis = new TimeAxis();
   const placed = fromFirstArrival(miniRequests(document, job, account, axis), axis);
-  const told = toldBy(placed.requests);
   const times = placed.requests.some(({ recorded }) => recorded?.end_ms != null) ? "inferred" : "missing";
   return newTrace("swe-agent", account, {
     ...placed,
-    provenance: {
-      arrivals: times,
-      order: "recorded",
-      think_time: times,
-      prompt_text: "recorded",
-      prompt_length: told.prompt_length,
-      prefix_sharing: "recorded",
-      output_length: told.output_length,
-      sampling: told.sampling,
-    },
+    provenance: { ...toldBy(placed.requests), arrivals: times, order: "recorded", think_time: times },
     notes: [
       "requests are taken to have been sent when their last input was logged; the log stamps answers only",
     ],

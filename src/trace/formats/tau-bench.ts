@@ -53,18 +53,13 @@ export const tauBench: TraceFormat = {
 function timedTrace(document: JsonObject, account: RowAccount): Trace {
   const axis = new TimeAxis();
   const placed = fromFirstArrival(tau2Requests(document, account, axis), axis);
-  const told = toldBy(placed.requests);
   return newTrace("tau-bench", account, {
     ...placed,
     provenance: {
+      ...toldBy(placed.requests),
       arrivals: "inferred",
       order: "recorded",
       think_time: "inferred",
-      prompt_text: "recorded",
-      prompt_length: told.prompt_length,
-      prefix_sharing: "recorded",
-      output_length: told.output_length,
-      sampling: told.sampling,
     },
     notes: [
       "requests are taken to have been sent when their last input was logged, unless the model's own time is told",
