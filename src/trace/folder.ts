@@ -1,10 +1,11 @@
 /** A folder of files of one format, read file by file and merged into one trace. */
 import { join } from "node:path";
 import type { ReadOptions, TraceFormat } from "./format.ts";
+import { shifted } from "./instant.ts";
 import { sumRows } from "./row-account.ts";
 import type { Origin, Property, Trace, TraceFault } from "./trace.ts";
 import { PROPERTIES } from "./trace.ts";
-import type { Recorded, TraceRequest } from "./trace-request.ts";
+import type { TraceRequest } from "./trace-request.ts";
 
 /**
  * Reads `files` of `folder` in order. Where files share request or job ids, all ids are prefixed by their file's name;
@@ -72,33 +73,17 @@ function haveClash(traces: readonly Trace[]): boolean {
 
 function move(request: TraceRequest, file: string, rename: boolean, shift: number): TraceRequest {
   const id = (old: string): string => (rename ? `${file}/${old}` : old);
-  const { prompt, recorded } = request;
+  const { prompt } = request;
   return {
-    ...request,
+    ...shifted(request, shift),
     request_id: id(request.request_id),
     job_id: id(request.job_id),
     after: request.after?.map(id) ?? null,
-    arrival_ms: later(request.arrival_ms, shift),
-    recorded: recorded === null ? null : moveRecorded(recorded, shift),
     prompt:
       prompt.kind === "length" && prompt.hash_ids !== null
         ? { ...prompt, hash_scope: prompt.hash_scope === null ? file : `${file}/${prompt.hash_scope}` }
         : prompt,
   };
-}
-
-/** The same measurements, `shift` ms later. */
-function moveRecorded(recorded: Recorded, shift: number): Recorded {
-  return {
-    ...recorded,
-    sent_ms: later(recorded.sent_ms, shift),
-    first_token_ms: later(recorded.first_token_ms, shift),
-    end_ms: later(recorded.end_ms, shift),
-  };
-}
-
-function later(time: number | null, shift: number): number | null {
-  return time === null ? null : time + shift;
 }
 
 const STRENGTH: Record<Origin, number> = { recorded: 3, inferred: 2, "made up": 1, missing: 0 };

@@ -97,8 +97,8 @@ export function gapAfter(start: Ms | null, ends: readonly (Ms | null)[]): Ms | n
   return Math.max(0, start - last);
 }
 
-/** The same requests, later (or earlier) by `shift` ms. */
-function shifted(request: TraceRequest, shift: Ms): TraceRequest {
+/** The same request, later (or earlier) by `shift` ms. */
+export function shifted(request: TraceRequest, shift: Ms): TraceRequest {
   const move = (time: Ms | null): Ms | null => (time === null ? null : time + shift);
   const { recorded } = request;
   return {
