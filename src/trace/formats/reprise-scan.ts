@@ -3,6 +3,7 @@
  * takes a row only when `parseRequestRow` would take it, and then to the same effect; every other row (faulty ones
  * included) is left to that.
  */
+import { constants } from "node:buffer";
 import { JsonCursor } from "../json-cursor.ts";
 import { MAX_NUMBER } from "../row-fields.ts";
 import { FIELD, RowDraft, type TraceTable } from "../trace-table.ts";
@@ -252,7 +253,9 @@ export class RowScanner {
     const cursor = this.#cursor;
     if (cursor.isNull()) return;
     cursor.text();
-    if (cursor.to === cursor.from) cursor.lost = true;
+    // One that no string can hold: the ordinary way says so.
+    if (cursor.to === cursor.from || cursor.to - cursor.from > constants.MAX_STRING_LENGTH)
+      cursor.lost = true;
     this.#draft.text = cursor.bytes;
     this.#draft.text_from = cursor.from;
     this.#draft.text_to = cursor.to;
