@@ -22,11 +22,9 @@ export class TextTable {
   /** The number of the text bytes[from, to) (UTF-8), which is added (as number {@link size}) where it is not there. */
   intern(bytes: Uint8Array, from: number, to: number): number {
     const hash = hashOf(bytes, from, to);
-    let at = hash & this.#mask;
-    for (let slot = this.#slots[at] as number; slot !== 0; slot = this.#slots[at] as number) {
-      if (this.#hashes[slot - 1] === hash && this.#equals(slot - 1, bytes, from, to)) return slot - 1;
-      at = (at + 1) & this.#mask;
-    }
+    const at = this.#slot(bytes, from, to, hash);
+    const known = this.#slots[at] as number;
+    if (known !== 0) return known - 1;
     const number = this.#append(bytes, from, to, hash);
     this.#slots[at] = number + 1;
     if (this.#size * 2 > this.#mask) this.#rehash();
@@ -35,13 +33,17 @@ export class TextTable {
 
   /** The number of the text, or −1. */
   find(bytes: Uint8Array, from: number, to: number): number {
-    const hash = hashOf(bytes, from, to);
+    return (this.#slots[this.#slot(bytes, from, to, hashOf(bytes, from, to))] as number) - 1;
+  }
+
+  /** Where the text's slot is, or the empty one where it would be. */
+  #slot(bytes: Uint8Array, from: number, to: number, hash: number): number {
     let at = hash & this.#mask;
     for (let slot = this.#slots[at] as number; slot !== 0; slot = this.#slots[at] as number) {
-      if (this.#hashes[slot - 1] === hash && this.#equals(slot - 1, bytes, from, to)) return slot - 1;
+      if (this.#hashes[slot - 1] === hash && this.#equals(slot - 1, bytes, from, to)) return at;
       at = (at + 1) & this.#mask;
     }
-    return -1;
+    return at;
   }
 
   /** {@link intern} for a string. */

@@ -86,6 +86,7 @@ export class TraceTable extends MadeList<TraceRequest> {
   readonly names = new TextTable();
   readonly #job = new IndexColumn();
   readonly #numbers = Array.from({ length: FIELDS }, () => new NumberColumn());
+  /** Rows that columns cannot hold; `null` for the others. */
   readonly #whole: (TraceRequest | null)[] = [];
   /** Lists of blocks, and of parents' rows; the columns tell their places. */
   readonly #blocks = new ListPool();
@@ -172,7 +173,7 @@ export class TraceTable extends MadeList<TraceRequest> {
     if (prompt.kind === "ids") set(FIELD.prompt_tokens, prompt.ids.length);
   }
 
-  /** The field of a row; NaN where it is absent. */
+  /** The field of a row; NaN where it is absent. Rows kept whole have here only what {@link addWhole} sets. */
   number(field: Field, row: number): number {
     return (this.#numbers[field] as NumberColumn).at(row);
   }
