@@ -18,8 +18,16 @@ describe("instants", () => {
     });
     expect(parseIsoInstant("2025-05-12T08:00:00.5-04:00")).toEqual({ epoch_ms: noon + 500, fraction: 0 });
     expect(parseIsoInstant("2025-05-12T17:30:00+0530")).toEqual({ epoch_ms: noon, fraction: 0 });
-    for (const bad of ["2025-13-01T00:00:00Z", "2025-05-12", "noon", "", "2025-05-12T12:61:00Z"])
-      expect(parseIsoInstant(bad)).toBeNull();
+    const bad = [
+      "2025-13-01T00:00:00Z",
+      "2025-05-12",
+      "noon",
+      "",
+      "2025-05-12T12:61:00Z",
+      "2025-02-29T00:00:00Z",
+    ];
+    for (const text of bad) expect(parseIsoInstant(text)).toBeNull();
+    expect(parseIsoInstant("2024-02-29T00:00:00Z")?.epoch_ms).toBe(Date.UTC(2024, 1, 29));
   });
 
   it("tells the unit of a Unix number by its size, nanoseconds as digits exactly", () => {

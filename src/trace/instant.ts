@@ -29,7 +29,8 @@ export function parseIsoInstant(text: string): Instant | null {
     number,
     number,
   ];
-  if (fields[1] < 1 || fields[1] > 12 || fields[2] < 1 || fields[2] > 31) return null;
+  if (fields[1] < 1 || fields[1] > 12 || fields[2] < 1 || fields[2] > daysIn(fields[0], fields[1]))
+    return null;
   if (fields[3] > 24 || fields[4] > 59 || fields[5] > 60) return null;
   const whole = Date.UTC(fields[0], fields[1] - 1, fields[2], fields[3], fields[4], fields[5]);
   const padded = digits.padEnd(3, "0");
@@ -37,6 +38,11 @@ export function parseIsoInstant(text: string): Instant | null {
     epoch_ms: whole + Number(padded.slice(0, 3)) - zoneMs(zone),
     fraction: padded.length > 3 ? Number(`0.${padded.slice(3)}`) : 0,
   };
+}
+
+/** A day that a month does not have would be read as one of the next. */
+function daysIn(year: number, month: number): number {
+  return new Date(Date.UTC(year, month, 0)).getUTCDate();
 }
 
 function zoneMs(zone: string): number {
