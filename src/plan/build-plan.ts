@@ -38,7 +38,7 @@ export function buildPlan(
   const emptyPrompts = countEmptyPrompts(work);
   return {
     requests,
-    jobs: new PlannedJobs(layout, (job) => reuse?.shared.hitRate(job % measured) ?? null),
+    jobs: new PlannedJobs(layout, (job) => reuse?.shared.at(job % measured) ?? null),
     pacing,
     max_concurrency: pacing === "closed" ? null : options.max_concurrency,
     max_concurrent_jobs: pacing === "closed" ? (options.max_concurrency ?? 1) : null,

@@ -6,6 +6,7 @@ import type { Recorded, TraceRequest } from "../trace/trace-request.ts";
 import type { PlanOptions } from "./plan-options.ts";
 import type { Plan } from "./plan.ts";
 import { planTrace } from "./plan-trace.ts";
+import { optimalOf } from "./planned-requests.ts";
 
 const plan = (rows: readonly TraceRequest[], options: Partial<PlanOptions> = {}): Plan =>
   planTrace(resolveJobs(rows), options);
@@ -364,6 +365,20 @@ describe("closed runs", () => {
       ["B", 0],
       ["A", 1],
     ]);
+  });
+
+  it("tells the optimum of the jobs that were begun, where spare copies share their text", () => {
+    const rows = singles(0, 1).map((r) => ({ ...r, prompt: { kind: "ids", ids: [1, 2] } }) as const);
+    const p = plan(rows, { pacing: "closed", repeat_for_ms: 40, share_copies: true });
+    const n = p.jobs.length;
+    expect(n).toBeGreaterThan(4);
+    // Two tokens a job: all but the first job's are there.
+    expect(p.optimal_hit_rate).toBe((n - 1) / n);
+    expect(optimalOf(p, p.jobs.slice(0, 4))).toEqual({ optimal_hit_rate: 3 / 4, optimal_cached_tokens: 6 });
+    expect(optimalOf(p, [...p.jobs])).toEqual({
+      optimal_hit_rate: (n - 1) / n,
+      optimal_cached_tokens: 2 * (n - 1),
+    });
   });
 
   it("gives copies of copies names of their own", () => {

@@ -3,10 +3,11 @@ import { MadeList, type List } from "../core/list.ts";
 import type { Ms, Tokens } from "../core/units.ts";
 import type { Pacing } from "../record/manifest.ts";
 import { lengthPrompt } from "../trace/new-request.ts";
+import type { Reuse } from "../trace/prefix.ts";
 import type { TracePrompt } from "../trace/trace-request.ts";
 import { FIELD } from "../trace/trace-table.ts";
 import type { OutputMode } from "./plan-options.ts";
-import type { PlannedJob, PlannedRequest, PlannedTurn, Release } from "./plan.ts";
+import type { Plan, PlannedJob, PlannedRequest, PlannedTurn, Release } from "./plan.ts";
 import { type OutputLength, outputLength, toldOutput } from "./transforms/output-length.ts";
 import { countJobs, type Workload } from "./workload.ts";
 
@@ -155,13 +156,13 @@ export class PlannedJobs extends MadeList<PlannedJob> {
   readonly #layout: PlanLayout;
   /** Position in the plan of each original, by its number. */
   readonly #original: Int32Array;
-  readonly #hitRate: (job: number) => number | null;
+  readonly #reuse: (job: number) => Reuse | null;
 
-  /** `hitRate`: optimal prefix hit rate of the workload's job. */
-  constructor(layout: PlanLayout, hitRate: (job: number) => number | null) {
+  /** `reuse`: what the workload's job finds in an endless prefix cache. */
+  constructor(layout: PlanLayout, reuse: (job: number) => Reuse | null) {
     super();
     this.#layout = layout;
-    this.#hitRate = hitRate;
+    this.#reuse = reuse;
     const { work, jobs } = layout;
     this.#original = new Int32Array(work.origin.reduce((most, origin) => Math.max(most, origin), 0) + 1);
     for (let index = 0; index < countJobs(work); index++) {
@@ -186,6 +187,11 @@ export class PlannedJobs extends MadeList<PlannedJob> {
     return copyId(work.requests.jobs.text(work.job[job] as number), work.copy[job] as number);
   }
 
+  /** What the job finds in an endless prefix cache; `null` = not known. */
+  reuse(index: number): Reuse | null {
+    return this.#reuse(this.#layout.jobs[index] as number);
+  }
+
   protected make(index: number): PlannedJob {
     const { work, jobs, indexOf } = this.#layout;
     const job = jobs[index] as number;
@@ -198,7 +204,7 @@ export class PlannedJobs extends MadeList<PlannedJob> {
       budget_ms: Number.isNaN(budget) ? null : budget,
       ...(copy === 0 ? {} : { copy_of: this.#original[work.origin[job] as number] as number }),
       recorded_ms: recordedTime(work, job),
-      optimal_hit_rate: this.#hitRate(job),
+      optimal_hit_rate: this.#reuse(job)?.hit_rate ?? null,
     };
   }
 }
@@ -236,6 +242,21 @@ export function requestIdAt(requests: List<PlannedRequest>, index: number): stri
 
 export function jobIdAt(jobs: List<PlannedJob>, index: number): string {
   return jobs instanceof PlannedJobs ? jobs.job_id(index) : (jobs.at(index) as PlannedJob).job_id;
+}
+
+/** The plan's optimum over these of its jobs alone; `null` where it is not known by job. */
+export function optimalOf(
+  plan: Plan,
+  jobs: readonly PlannedJob[],
+): Pick<Plan, "optimal_hit_rate" | "optimal_cached_tokens"> | null {
+  if (!(plan.jobs instanceof PlannedJobs) || plan.optimal_hit_rate === null) return null;
+  let [prompt, cached] = [0, 0];
+  for (const { index } of jobs) {
+    const reuse = plan.jobs.reuse(index);
+    prompt += reuse?.prompt_tokens ?? 0;
+    cached += reuse?.cached_tokens ?? 0;
+  }
+  return prompt === 0 ? null : { optimal_hit_rate: cached / prompt, optimal_cached_tokens: cached };
 }
 
 /** How many requests the job at `index` has. */

@@ -16,6 +16,7 @@ import type { Plan } from "../plan/plan.ts";
 import type { LiveAnswer } from "../prompt/live-history.ts";
 import type { PreparedRequest } from "../client/client.ts";
 import type { PlannedRequest } from "../plan/plan.ts";
+import { optimalOf } from "../plan/planned-requests.ts";
 import { rewriteJobs, writeJobs } from "../record/jobs-file.ts";
 import { endManifest, writeManifest } from "../record/manifest-file.ts";
 import type { Manifest, PlanFacts, RunEnd } from "../record/manifest.ts";
@@ -161,7 +162,10 @@ export async function executeRun(request: RunRequest): Promise<FinishedRun> {
     const degraded = [...troubles, ...(lost > 0 ? [`${lost} records could not be saved`] : [])];
     if (begun !== null) {
       const { requests, jobs } = begun;
-      manifest = { ...manifest, plan: { ...manifest.plan, requests, jobs: jobs.length } };
+      manifest = {
+        ...manifest,
+        plan: { ...manifest.plan, requests, jobs: jobs.length, ...optimalOf(plan, jobs) },
+      };
     }
     const notSent = result.not_sent - (begun?.dropped ?? 0);
     const end: RunEnd = {
