@@ -51,7 +51,7 @@ function keyOfNumber(value: number): number {
   return (value | 0) ^ Math.imul((value / 0x100000000) | 0, 0x27d4eb2f);
 }
 
-/** Step of comparison of texts, bytes of UTF-8. */
+/** Step of comparison of texts, bytes of UTF-8 as the pool has them: an escaped line feed is two. */
 export const TEXT_STEP = 32;
 
 /**
