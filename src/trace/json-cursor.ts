@@ -25,7 +25,12 @@ export class JsonCursor {
   from = 0;
   to = 0;
 
+  /** The buffer that holds `bytes`, four bytes a word. */
+  #words: Int32Array = new Int32Array(0);
+
   start(bytes: Buffer, at: number): void {
+    if (bytes.buffer !== this.bytes.buffer)
+      this.#words = new Int32Array(bytes.buffer, 0, bytes.buffer.byteLength >>> 2);
     this.bytes = bytes;
     this.at = at;
     this.lost = false;
@@ -59,10 +64,28 @@ export class JsonCursor {
   text(): void {
     if (!this.#opens()) return;
     const { bytes } = this;
-    let at = this.from;
-    while (PLAIN[bytes[at] as number] !== OTHER || (bytes[at] === BACKSLASH && isShortEscape(bytes[++at])))
-      at++;
+    let at = this.#plainTo(this.from);
+    while (bytes[at] === BACKSLASH && isShortEscape(bytes[at + 1])) at = this.#plainTo(at + 2);
     this.#ends(at);
+  }
+
+  /** The first byte from `at` on that does not stand for itself: four at a time, as the words of the buffer that holds them. */
+  #plainTo(at: number): number {
+    const { bytes } = this;
+    const words = this.#words;
+    const base = bytes.byteOffset;
+    let to = at;
+    while (PLAIN[bytes[to] as number] !== OTHER) {
+      if (((base + to) & 3) !== 0) {
+        to++;
+        continue;
+      }
+      let word = (base + to) >>> 2;
+      while (isPlain(words[word] as number)) word++;
+      to = word * 4 - base;
+      while (PLAIN[bytes[to] as number] !== OTHER) to++;
+    }
+    return to;
   }
 
   /** Whether a quote stands here; the string then begins at `from`. */
@@ -166,6 +189,19 @@ export class JsonCursor {
     if (!this.isNull()) this.lost = true;
     return NaN;
   }
+}
+
+/** Whether none of a word's four bytes is a quote, a backslash or below 0x20. A line feed ends every block, so that a word is not. */
+function isPlain(word: number): boolean {
+  const quote = word ^ 0x22222222;
+  const backslash = word ^ 0x5c5c5c5c;
+  return (
+    ((((word - 0x20202020) & ~word) |
+      ((quote - 0x01010101) & ~quote) |
+      ((backslash - 0x01010101) & ~backslash)) &
+      0x80808080) ===
+    0
+  );
 }
 
 /**
