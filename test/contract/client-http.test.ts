@@ -13,6 +13,7 @@ const TLS = {
   key: new URL("../stub/tls/key.pem", import.meta.url).pathname,
   cert: new URL("../stub/tls/cert.pem", import.meta.url).pathname,
 };
+const refusal = Buffer.from("HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\n{}");
 const ANSWER = response([R("A"), R("B"), FIN("stop"), U(2), DONE]);
 
 const closers: (() => Promise<void> | void)[] = [];
@@ -93,6 +94,24 @@ describe.each(TRANSPORTS)("%s", (name, transport) => {
       const one = client(stub.url);
       for (let i = 0; i < 40; i++) expect((await send(one)).failure).toBeNull();
       expect(stub.requests.length).toBe(40);
+    },
+  );
+
+  it.runIf(ours)(
+    "a server that keeps what it answers whole and closes what it streams loses no request",
+    async () => {
+      const stub = await stubFor(({ body }) =>
+        body.includes("whole") ? [{ bytes: refusal }] : [{ bytes: ANSWER }, { at: 2, end: "fin" }],
+      );
+      const one = client(stub.url);
+      await one.connect();
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      for (let i = 0; i < 12; i++) {
+        const whole = i % 4 === 1;
+        const seen = await send(one, { prompt: { kind: "text", text: whole ? "whole" : "streamed" } });
+        expect(seen.failure?.code ?? null).toBe(whole ? "http_4xx" : null);
+        if (whole) await new Promise((resolve) => setTimeout(resolve, 60));
+      }
     },
   );
 

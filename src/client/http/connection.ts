@@ -56,6 +56,8 @@ export class Connection implements ResponseSink, Exchange {
   idleSince: Ms = 0;
   /** It was opened ahead and has served nothing yet. */
   unused = false;
+  /** Whether its last response came without a length, as streams do. */
+  streamed = false;
   /** How long it had been idle when the exchange under way began; `null` for its first. */
   #idleBefore: Ms | null = null;
 
@@ -167,6 +169,7 @@ export class Connection implements ResponseSink, Exchange {
   }
 
   head(status: number, headers: ResponseHeaders): void {
+    this.streamed = headers.get("content-length") === undefined;
     this.#owner.responseHeaders(headers);
     this.#handler?.head(status, headers, this.#readAt);
   }

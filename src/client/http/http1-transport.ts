@@ -122,7 +122,7 @@ export class Http1Transport implements Transport, ConnectionOwner {
     if (this.#isClosed) connection.destroy();
     else {
       this.#idle.push(connection);
-      if (!this.#limit.keeps) this.#watch(connection, at);
+      if (!connection.unused && !this.#limit.keeps(connection.streamed)) this.#watch(connection, at);
     }
     this.#dropUnusable(at);
   }
@@ -131,7 +131,7 @@ export class Http1Transport implements Transport, ConnectionOwner {
     this.clock.at(at + SETTLED_MS, () =>
       afterReads(() => {
         if (connection.open && connection.idleSince === at && this.#idle.includes(connection))
-          this.#limit.kept();
+          this.#limit.kept(connection.streamed);
       }),
     );
   }
@@ -171,7 +171,7 @@ export class Http1Transport implements Transport, ConnectionOwner {
 
   #mayUse(connection: Connection, now: Ms): boolean {
     const idle = now - connection.idleSince;
-    return connection.unused ? idle <= UNUSED_MS : this.#limit.mayReuse(idle);
+    return connection.unused ? idle <= UNUSED_MS : this.#limit.mayReuse(idle, connection.streamed);
   }
 
   #dropUnusable(now: Ms): void {
@@ -184,7 +184,7 @@ export class Http1Transport implements Transport, ConnectionOwner {
       const useless = oldest.unused
         ? !this.#mayUse(oldest, now)
         : index === 1
-          ? !this.#limit.mayReuse(idle)
+          ? !this.#limit.mayReuse(idle, oldest.streamed)
           : this.#limit.mayDrop(idle);
       if (!useless) return;
       // Taken out first: what we close ourselves teaches nothing about the server.

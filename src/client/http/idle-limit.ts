@@ -5,9 +5,10 @@
  * - the server's `Keep-Alive: timeout`, or the shortest idle time after which it was seen to close, less 500 ms;
  * - as long as neither is known: less than the longest idle time that a socket was seen to survive, less 500 ms, and
  *   always up to 500 ms. Sockets beyond that are kept for a while, unused, to learn from;
- * - as long as the server has not been seen to keep one: not at all. Some close after every streamed response, and their FIN is
- *   still on the way when the next request is due. Their word is no proof: llama.cpp does so after `Keep-Alive: timeout=5, max=100`.
- *   Nor is the time alone: a loop that stood still has not read the FIN that came meanwhile.
+ * - as long as the server has not been seen to keep one after such a response: not at all. Some close after every streamed
+ *   response, and their FIN is still on the way when the next request is due. Their word is no proof: llama.cpp does so after
+ *   `Keep-Alive: timeout=5, max=100`, and keeps those whose response had a length. Nor is the time alone: a loop that stood still
+ *   has not read the FIN that came meanwhile.
  */
 import type { Ms } from "../../core/units.ts";
 
@@ -21,7 +22,7 @@ export class IdleLimit {
   #told: Ms | null = null;
   #closedAfter: Ms | null = null;
   #survived: Ms = 0;
-  #keeps = false;
+  readonly #keeps = { streamed: false, whole: false };
 
   /** A `Keep-Alive` response header; its timeout is in seconds. */
   keepAliveHeader(value: string): void {
@@ -42,17 +43,18 @@ export class IdleLimit {
   }
 
   /** A socket was open {@link SETTLED_MS} after its response, when all that had come by then had been read. */
-  kept(): void {
-    this.#keeps = true;
+  kept(streamed: boolean): void {
+    this.#keeps[streamed ? "streamed" : "whole"] = true;
   }
 
-  /** Whether a socket was seen to be kept. */
-  get keeps(): boolean {
-    return this.#keeps;
+  /** Whether a socket was seen to be kept after a response of this kind. */
+  keeps(streamed: boolean): boolean {
+    return this.#keeps[streamed ? "streamed" : "whole"];
   }
 
-  mayReuse(idle: Ms): boolean {
-    return this.#keeps && this.#withinLimit(idle);
+  /** `streamed`: its last response was. */
+  mayReuse(idle: Ms, streamed: boolean): boolean {
+    return this.keeps(streamed) && this.#withinLimit(idle);
   }
 
   #withinLimit(idle: Ms): boolean {
