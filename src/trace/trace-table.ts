@@ -8,7 +8,7 @@ import type { Ms } from "../core/units.ts";
 import { ListPool } from "./list-pool.ts";
 import type { Member } from "./parents.ts";
 import { TextPool } from "./text-pool.ts";
-import { TextTable } from "./text-table.ts";
+import { NumberedTexts } from "./numbered-texts.ts";
 import type { Recorded, ToolCall, TracePrompt, TraceRequest } from "./trace-request.ts";
 
 /** The columns of numbers, and where {@link RowDraft} has them. */
@@ -80,10 +80,10 @@ export class RowDraft {
 
 export class TraceTable extends MadeList<TraceRequest> {
   /** Text i is the id of row i. */
-  readonly ids = new TextTable();
-  readonly jobs = new TextTable();
+  readonly ids = new NumberedTexts();
+  readonly jobs = new NumberedTexts();
   /** Names of agents, scopes and tools. */
-  readonly names = new TextTable();
+  readonly names = new NumberedTexts();
   readonly #job = new IndexColumn();
   readonly #numbers = Array.from({ length: FIELDS }, () => new NumberColumn());
   /** Rows that columns cannot hold; `null` for the others. */

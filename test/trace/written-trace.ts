@@ -45,3 +45,11 @@ export function linksOf(trace: Trace): Record<string, [string[], number | null]>
 export function rowsAddUp({ rows }: Trace): boolean {
   return rows.read === rows.used + Object.values(rows.skipped).reduce((a, b) => a + b, 0) + rows.refused;
 }
+
+/** Role and content of each message of a request's prompt; the prompt's kind where it is of another. */
+export function messagesOf(trace: Trace, at: number): unknown {
+  const prompt = trace.requests.at(at)?.prompt;
+  return prompt?.kind === "messages"
+    ? prompt.messages.map(({ role, content }) => [role, content])
+    : prompt?.kind;
+}

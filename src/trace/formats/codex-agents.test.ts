@@ -58,9 +58,9 @@ const main = [
     kind: "started",
     event_id: "c2",
     agent_thread_id: "two",
-    agent_path: "/root/judge",
+    agent_path: "/lead/judge",
   }),
-  result(1300, "c2", { task_name: "/root/judge" }),
+  result(1300, "c2", { task_name: "/lead/judge" }),
   used(1310, 100, 20), // p/0: 0 … 1100
   call(2000, "w1", "wait_agent", { targets: ["kid"] }),
   used(2010, 150, 5), // p/1: 1300 … 2000
@@ -74,7 +74,7 @@ const main = [
   says(7500, "waiting"),
   used(7510, 230, 2), // p/4: 7100 … 7500
   row(9300, "inter_agent_communication", {
-    author: "/root/judge",
+    author: "/lead/judge",
     recipient: "/root",
     content: "Message Type: FINAL_ANSWER\nPayload:\nfine",
     trigger_turn: true,
@@ -92,10 +92,10 @@ const kid = [
   used(6010, 60, 4),
 ];
 const judge = [
-  meta(1250, "two", "p", { agent_path: "/root/judge" }),
+  meta(1250, "two", "p", { agent_path: "/lead/judge" }),
   item(1400, "agent_message", {
     author: "/root",
-    recipient: "/root/judge",
+    recipient: "/lead/judge",
     content: [
       { type: "input_text", text: "Message Type: NEW_TASK" },
       { type: "encrypted_content", encrypted_content: "gAAA" },
@@ -125,7 +125,7 @@ describe("codex sub-agents", () => {
       "p/5": [["p/4", "two/1"], 9300 - 9000],
     });
     const agents = Object.fromEntries(trace.requests.map(({ request_id, agent }) => [request_id, agent]));
-    expect(agents).toMatchObject({ "p/5": null, "kid/1": "Ada", "two/0": "/root/judge" });
+    expect(agents).toMatchObject({ "p/5": null, "kid/1": "Ada", "two/0": "/lead/judge" });
     expect(trace.notes).toContain("2 sub-agents' sessions are part of the jobs that started them");
     expect(rowsAddUp(trace)).toBe(true);
   });

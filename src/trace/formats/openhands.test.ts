@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { jsonl, linksOf, readWritten, rowsAddUp } from "../../../test/trace/written-trace.ts";
+import { jsonl, linksOf, messagesOf, readWritten, rowsAddUp } from "../../../test/trace/written-trace.ts";
 import { openhands } from "./openhands.ts";
 import { openhandsLlmLog } from "./openhands-llm-log.ts";
 import { openhandsSdk } from "./openhands-sdk.ts";
@@ -249,11 +249,8 @@ describe("openhands SDK", () => {
         llm_message: { role: "assistant", content: "ok" },
       }),
     ];
-    const { requests } = await readWritten(openhandsSdk, jsonl(rows), { name: "conv.jsonl" });
-    const prompt = requests.at(2)?.prompt;
-    expect(
-      prompt?.kind === "messages" && prompt.messages.map(({ role, content }) => [role, content]),
-    ).toEqual([
+    const trace = await readWritten(openhandsSdk, jsonl(rows), { name: "conv.jsonl" });
+    expect(messagesOf(trace, 2)).toEqual([
       ["system", "sys"],
       ["user", "go"],
       ["user", "ran two commands"],

@@ -4,7 +4,7 @@
  */
 import { unicodeEscape } from "../core/terminal-text.ts";
 
-export class TextTable {
+export class NumberedTexts {
   #bytes: Buffer = Buffer.allocUnsafeSlow(1 << 12);
   /** Where each text ends in `#bytes`; it begins where the one before ends. */
   #ends: Float64Array = new Float64Array(1 << 8);

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { TextTable } from "./text-table.ts";
+import { NumberedTexts } from "./numbered-texts.ts";
 
 it("numbers texts as a Map does, and gives them back", () => {
   const text = fc.oneof(
@@ -9,7 +9,7 @@ it("numbers texts as a Map does, and gives them back", () => {
   );
   fc.assert(
     fc.property(fc.array(text, { maxLength: 300 }), (texts) => {
-      const table = new TextTable();
+      const table = new NumberedTexts();
       const numbers = new Map<string, number>();
       for (const told of texts) {
         if (!numbers.has(told)) numbers.set(told, numbers.size);
@@ -22,7 +22,7 @@ it("numbers texts as a Map does, and gives them back", () => {
 });
 
 it("finds bytes without adding them; a text that is added twice has two numbers, and is told", () => {
-  const table = new TextTable();
+  const table = new NumberedTexts();
   const bytes = Buffer.from("xaby");
   expect(table.find(bytes, 1, 3)).toBe(-1);
   expect(table.appendText("ab")).toBe(0);
@@ -35,7 +35,7 @@ it("finds bytes without adding them; a text that is added twice has two numbers,
 });
 
 it("holds 100 000 ids", () => {
-  const table = new TextTable();
+  const table = new NumberedTexts();
   for (let i = 0; i < 100_000; i++) table.internText(`job-${i}`);
   expect(table.internText("job-77777")).toBe(77_777);
   expect(table.text(99_999)).toBe("job-99999");
