@@ -46,6 +46,13 @@ const OF_HTTP = [
 
 type EngineRunGiven = TargetGiven & { readonly best_of?: number; readonly use_beam_search?: boolean };
 
+/** The flags given that only HTTP has a use for. */
+export function httpFlags(given: EngineRunGiven): string[] {
+  return OF_HTTP.filter((key) => given[key] !== undefined && given[key] !== false).map(
+    (key) => `--${key.replaceAll("_", "-")}`,
+  );
+}
+
 /** {@link UserError} for what cannot be meant together. `null`: no engine in this process. */
 export function checkEngine(given: EngineRunGiven, engine: InProcessEngine | null): void {
   if (engine === null) {
@@ -58,14 +65,11 @@ export function checkEngine(given: EngineRunGiven, engine: InProcessEngine | nul
     throw new UserError(`--backend ${engine} and an address contradict each other`, {
       hint: "llama.cpp runs in this process; for its server use --backend llama.cpp",
     });
-  for (const key of OF_HTTP)
-    if (given[key] !== undefined && given[key] !== false)
-      throw new UserError(
-        `--${key.replaceAll("_", "-")}: --backend ${engine} runs in this process, without HTTP`,
-        {
-          hint: "leave it out, or name a server with --base-url",
-        },
-      );
+  const [ofHttp] = httpFlags(given);
+  if (ofHttp !== undefined)
+    throw new UserError(`${ofHttp}: --backend ${engine} runs in this process, without HTTP`, {
+      hint: "leave it out, or name a server with --base-url",
+    });
   if (given.use_beam_search === true || (given.best_of ?? 1) > 1)
     throw new UserError(
       `${given.use_beam_search === true ? "--use-beam-search" : "--best-of"}: an engine in this process gives one answer to a request`,

@@ -3,7 +3,7 @@ import { UserError } from "../core/failure.ts";
 import type { Ms } from "../core/units.ts";
 import { openEngineTarget } from "./engine-target.ts";
 import { openHttpTarget, type TargetGiven } from "./http-target.ts";
-import { checkEngine, engineChoice, inProcessEngine } from "./in-process-engine.ts";
+import { checkEngine, engineChoice, httpFlags, inProcessEngine } from "./in-process-engine.ts";
 import type { RunEnvironment } from "./run-environment.ts";
 import { openSimTarget } from "./sim-target.ts";
 import type { Target } from "./target.ts";
@@ -25,6 +25,10 @@ export interface OpenTargetOptions {
 export function openTarget(options: OpenTargetOptions): Promise<Target> {
   const { given, seed, env } = options;
   if (given.backend === "sim") {
+    // A command line that is tried out here may be meant for a server.
+    const ofHttp = [...httpFlags(given), ...(given.extra_body === undefined ? [] : ["--extra-body"])];
+    if (ofHttp.length > 0)
+      env.note?.(`${ofHttp.join(", ")}: the simulated engine in this process has no use for it`);
     return Promise.resolve(
       openSimTarget({
         settings: given.sim ?? {},

@@ -23,6 +23,24 @@ function runFolder(cwd: string): string {
 }
 
 describe("replay on the simulated engine", () => {
+  it("says which flags of a command line only a server has a use for", async () => {
+    const words = [
+      "replay",
+      traceFile([turn("a", "a", { arrival_ms: 0 })]),
+      "--backend",
+      "sim",
+      "--virtual-time",
+    ];
+    const told = await cli([...words, "--header", "a=b", "--insecure", "--extra-body", "{}"], {
+      cwd: scratch(),
+    });
+    expect(told.code).toBe(0);
+    expect(told.stderr).toContain(
+      "note: --header, --insecure, --extra-body: the simulated engine in this process has no use for it",
+    );
+    expect((await cli(words, { cwd: scratch() })).stderr).not.toContain("no use for it");
+  });
+
   it("--json prints the summary and only it; report gives the same from the log", async () => {
     const cwd = scratch();
     const trace = traceFile([
